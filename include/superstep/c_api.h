@@ -119,7 +119,7 @@ typedef struct superstep_compile_settings {
 
 typedef struct superstep_trainer_settings {
   size_t size;
-  const char* optimizer; /* null: the workload's own; "sgd", "adam", "adamw", "adamax", "rmsprop" */
+  const char* optimizer; /* null: the workload's own; "sgd", "adam", "adamw", "adamax", "rmsprop", "lamb" */
   double learning_rate;  /* 0: the workload's own */
 } superstep_trainer_settings;
 #define SUPERSTEP_TRAINER_SETTINGS_INIT \

@@ -70,7 +70,7 @@ struct CompileSettings {
 };
 
 struct TrainerSettings {
-  std::string optimizer;     // "sgd", "adam", "adamw", "adamax", "rmsprop"; empty: the workload's own
+  std::string optimizer;     // "sgd", "adam", "adamw", "adamax", "rmsprop", "lamb"; empty: the workload's own
   double learning_rate = 0;  // 0: the workload's own
 };
 

@@ -402,7 +402,7 @@ class Model:
         """Compiles a training step for one batch.
 
         Args:
-            optimizer: ``"sgd:momentum=0.9"``, ``"adam"``, ``"adamw:weight_decay=0.01"``, ``"adamax"``, ``"rmsprop"``; empty:
+            optimizer: ``"sgd:momentum=0.9"``, ``"adam"``, ``"adamw:weight_decay=0.01"``, ``"adamax"``, ``"rmsprop"``, ``"lamb"``; empty:
                 the workload's own.
             learning_rate: 0: the workload's own.
             precision: ``"f32"`` or ``"bf16"``; the others as in ``compile``.

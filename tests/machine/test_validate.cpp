@@ -102,6 +102,45 @@ TEST_F(Validate, PredictsApplicationsAndPrimitives) {
   EXPECT_TRUE(contains(validation.rows[3].reason, "no machine file for tpu"));
 }
 
+// What the vendor published of the form with groups (graphcore.ai, performance results, SDK before 2.5): the
+// rows say neither micro-batch nor stages, which are the public set-up's, two chips a replica.
+TEST_F(Validate, PredictsTheGroupedEfficientNetByItsPublicSetUp) {
+  const std::string b4 = ",s,p,efficientnet-b4-g16,train,bow,",
+                    tail = ",tensorflow,16.16,,6144,,,,throughput,";
+  const Validation validation =
+      validate(write(application_header + ("pod16" + b4 + "16" + tail) + "8936,images/s,\n" +
+                     ("pod64" + b4 + "64" + tail) + "34943,images/s,\n"),
+               {});
+  ASSERT_EQ(validation.rows.size(), 2U);
+  for (const RowResult& row : validation.rows) ASSERT_TRUE(row.predicted) << row.reason;
+  EXPECT_TRUE(contains(validation.rows[0].reason, "micro-batch 3 as the public set-up"))
+      << validation.rows[0].reason;
+  const double more = *validation.rows[1].predicted / *validation.rows[0].predicted;
+  EXPECT_GT(more, 3);  // four times the chips, a quarter of the micro-batches a step
+  EXPECT_LE(more, 4.001);
+}
+
+// Rows of BERT are of the model with its heads: pre-training has hidden words alone, answers have two scores
+// a word, so that a step of either costs less than scores of a vocabulary for all words.
+TEST_F(Validate, PredictsBertWithItsHeads) {
+  const auto rate = [&](const std::string& workload, const std::string& note) {
+    const Validation validation =
+        validate(write(application_header + ("a,s,p," + workload) +
+                       ",train,a100-80gb,1,pytorch,tf32,16,16,1,,,throughput,100,sequences/s," + note + "\n"),
+                 {});
+    EXPECT_TRUE(validation.rows[0].predicted) << validation.rows[0].reason;
+    return validation.rows[0].predicted.value_or(0);
+  };
+  const double pretrain = rate("bert-large-pretrain", "sequence length 384"),
+               squad = rate("bert-large-squad", "sequence length 384");
+  EXPECT_EQ(pretrain, rate("bert-large", "sequence length 384"));
+  EXPECT_GT(squad, pretrain);
+  EXPECT_LT(squad, 1.2 * pretrain);
+  EXPECT_GT(rate("bert-base", "sequence length 384"), 2 * pretrain);
+  EXPECT_GT(rate("bert-base-squad", "sequence length 384"), 2 * squad);
+  EXPECT_GT(rate("bert-large-pretrain", "sequence length 128"), 1.5 * pretrain);
+}
+
 TEST_F(Validate, CountsWhatItsIntervalsHold) {
   const auto coverage = [&](const std::string& value, const std::string& note) {
     const Validation validation =

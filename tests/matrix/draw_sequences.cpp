@@ -150,7 +150,7 @@ std::vector<Generator> sequence_generators() {
           {{"LinearAttention"}, linear_attention},
           {{"NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss"}, loss},
           {{"superstep.Sgd"}, descent},
-          {{"superstep.Adam", "superstep.Adamax"}, moments},
+          {{"superstep.Adam", "superstep.Adamax", "superstep.Lamb"}, moments},
           {{"superstep.RMSProp"}, squares},
           {{"Adagrad", "Momentum", "Adam"}, onnx_optimizer}};
 }

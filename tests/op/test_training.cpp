@@ -107,6 +107,25 @@ TEST(Adamax, RemembersTheLargestGradient) {
                 {0.95, 1.5}, 1e-14);
 }
 
+// You et al., algorithm 2: the step of a tensor is as long as the rate times the tensor itself.
+TEST(Lamb, StepsAreAShareOfTheTensorsLength) {
+  const Function step =
+      OF(lamb(x[0], x[1], x[2], x[3], x[4], x[5], {.epsilon = 0, .weight_decay = 0.5}).parameter);
+  const Tensor none = f64({2}, {0, 0}), first = i64({}, {0}), rate = f64({}, {0.1});
+  // The direction of Adam's first step is the sign: (1, -1) + 0.5 (3, 4) = (2.5, 1), of length sqrt(7.25).
+  const double ratio = 5 / std::sqrt(7.25);
+  expect_values(result(step, {f64({2}, {3, 4}), f64({2}, {7, -1e-3}), none, none, first, rate}),
+                {3 - 0.1 * ratio * 2.5, 4 - 0.1 * ratio * 1}, 1e-14);
+  // Of a tensor of zeros it is Adam's own step; without a gradient nothing moves but by the decay.
+  expect_values(result(step, {none, f64({2}, {7, -1e-3}), none, none, first, rate}), {-0.1, 0.1}, 1e-14);
+}
+
+TEST(Lamb, MovesNothingWithoutAGradientOrADecay) {
+  const Function step = OF(lamb(x[0], x[1], x[2], x[3], x[4], x[5], {}).parameter);
+  const Tensor none = f64({2}, {0, 0});
+  expect_values(result(step, {f64({2}, {3, 4}), none, none, none, i64({}, {0}), f64({}, {0.1})}), {3, 4});
+}
+
 // The epsilon is under the root, the rate within the momentum.
 TEST(Rmsprop, TwoStepsByHand) {
   const RmspropAttributes attributes = {.decay = 0.75, .momentum = 0.5, .epsilon = 0.5};

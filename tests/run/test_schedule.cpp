@@ -26,6 +26,16 @@ TEST(Schedules, WarmUpThenHalfACosine) {
   EXPECT_EQ(learning_rate(constant, {0, 0}), 0.3);
 }
 
+TEST(Schedules, ALineEndsAtItsLowest) {
+  const Schedule line{.shape = {.kind = Schedule::Kind::linear, .final_share = 0.2, .warm_up_share = 0.1},
+                      .peak = 1};
+  EXPECT_DOUBLE_EQ(learning_rate(line, {4, 100}), 0.5);
+  EXPECT_DOUBLE_EQ(learning_rate(line, {10, 100}), 1);
+  EXPECT_NEAR(learning_rate(line, {55, 100}), 0.6, 1e-12);
+  EXPECT_NEAR(learning_rate(line, {100, 100}), 0.2, 1e-12);
+  EXPECT_NEAR(learning_rate(line, {900, 100}), 0.2, 1e-12) << "and stays there";
+}
+
 // The cosine at a quarter, half and three quarters of the way down: cos(pi / 4) and its like.
 TEST(Schedules, ACosineHasItsClosedForm) {
   const Schedule cosine{.shape = {.kind = Schedule::Kind::cosine, .final_share = 0.25, .warm_up_share = 0.2},

@@ -75,6 +75,27 @@ TEST(CpuTarget, AdamaxAndRmspropAreFlatPasses) {
   }
 }
 
+// Its step needs norms of whole tensors: vector code of its parts, no evaluation of its definition.
+TEST(CpuTarget, LambRunsInKernels) {
+  const GraphAtBatch step =
+      training([](std::int64_t batch) { return test::perceptron(batch); }, transform::OptimizerKind::lamb, 0);
+  const auto cpu = target::find_target("cpu").compile(step, {.batch = 8, .micro_batch = 4, .threads = 2});
+  const auto reference = target::find_target("reference").compile(step, {.batch = 8});
+  const auto inputs = inputs_of(*cpu, 9);
+  auto actual = outputs_of(*cpu), expected = outputs_of(*reference);
+  for (int i = 0; i < 4; ++i) {
+    cpu->run(inputs, actual);
+    reference->run(inputs, expected);
+    expect_close(actual[0], expected[0], 1e-4, "loss");
+  }
+  for (const std::string& name : cpu->state_names())
+    expect_close(cpu->state(name), reference->state(name), 1e-3, name);
+  for (const target::PlanStep& each : cpu->summary().update) {
+    EXPECT_NE(each.op, "superstep.Lamb");
+    EXPECT_TRUE(each.kernel != "reference evaluation" || each.bytes <= 4096) << each.op;
+  }
+}
+
 TEST(CpuTarget, TrainsAsTheReferenceDoes) {
   for (const Case& test : models())
     for (std::int64_t micro_batch : {2, 8}) {

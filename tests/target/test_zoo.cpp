@@ -39,7 +39,8 @@ void PrintTo(const Model& model, std::ostream* out) {
   *out << model.workload;
   for (const std::string& option : model.options)
     if (option.starts_with("dropout") || option.starts_with("encoder") || option.starts_with("stochastic") ||
-        option.starts_with("size=heavy"))
+        option.starts_with("size=heavy") || option.starts_with("sequences") ||
+        option.starts_with("group-width=16"))
       *out << "-" << option;
   if (model.smooth) *out << "-smooth";
 }
@@ -81,8 +82,12 @@ std::vector<Model> models() {
           {"resnet50", {"size=64", "classes=10", "zero-last=no", "width=8"}, 4, 4e-4, 2e-3f, true},
           {"mobilenet-v3-small", {"size=32", "classes=10"}, 4, 3e-3},
           {"efficientnet-b0", {"size=32", "classes=10"}, 4, 3e-3},
+          {"efficientnet-b0", {"size=32", "classes=10", "group-width=16", "expansion=4", "norm=group"}, 4},
           {"efficientnet-b0", {"size=32", "classes=10", "stochastic-depth=0.5"}, 8, 5e-3, 0},
           {"bert-small", {"layers=2", "width=32", "heads=2", "length=12", "vocabulary=80"}, 4},
+          {"bert-large", {"layers=2", "width=32", "heads=2", "length=12", "vocabulary=80"}, 4},
+          {"bert-large", {"layers=2", "width=32", "heads=2", "length=12", "vocabulary=80", "sequences=2"}, 4},
+          {"bert-base-squad", {"layers=2", "width=32", "heads=2", "length=12", "vocabulary=80"}, 4},
           {"gpt2", {"layers=2", "width=32", "heads=2", "length=12", "positions=16", "vocabulary=80"}, 4},
           {"llama", {"width=32", "heads=4", "inner=40", "length=12", "vocabulary=80"}, 4},
           {"vit-base", {"size=32", "patch=8", "layers=2", "width=32", "heads=2", "classes=10"}, 4},

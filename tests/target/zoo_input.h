@@ -19,12 +19,17 @@ inline Tensor random_input(const target::Executable::Port& port, std::uint64_t s
                     : port.name == "yield_target"   ? random.uniform(0, 100)
                     : port.name.ends_with("weight") ? random.uniform(0, 2)  // of a loss
                                                     : random.uniform(-1, 1));
+    else if (port.name == "token_type_ids" || port.name == "next_labels")
+      tensor.set(i, static_cast<double>(random.below(2)));
+    else if (port.name == "masked_positions" || port.name == "first_positions")
+      tensor.set(i, static_cast<double>(random.below(4)));
     else if (port.name == "attention_mask")
       tensor.set(i, i % 12 < 9 ? 1 : 0);
     else
-      tensor.set(i, static_cast<double>(random.below(10)) - (port.name == "labels"       ? 3
-                                                             : port.name == "edge_index" ? 1  // -1: no edge
-                                                                                         : 0));
+      tensor.set(i, static_cast<double>(random.below(10)) -
+                        (port.name == "labels" || port.name == "masked_labels" ? 3
+                         : port.name == "edge_index"                           ? 1  // -1: no edge
+                                                                               : 0));
   }
   return tensor;
 }

@@ -9,6 +9,7 @@
 #include "superstep/op/product/matmul.h"
 #include "superstep/op/product/quantization.h"
 #include "superstep/op/rows/reduction.h"
+#include "superstep/op/training/optimizer.h"
 #include "superstep/transform/border.h"
 #include "superstep/transform/pipeline.h"
 #include "superstep/transform/training/training_step.h"
@@ -199,6 +200,23 @@ TEST(TrainingStep, Adamax) {
                     });
 }
 
+TEST(TrainingStep, Lamb) {
+  Pair m = {0, 0}, v = {0, 0};
+  OptimizerSpec optimizer = usual_optimizer(OptimizerKind::lamb);
+  optimizer.weight_decay = 0.25;
+  expect_same_steps(optimizer, [&](Pair& w, const Pair& g, int t) {
+    Pair r = {0, 0};
+    for (std::size_t k = 0; k < 2; ++k) {
+      m[k] = 0.9 * m[k] + 0.1 * g[k];
+      v[k] = 0.999 * v[k] + 0.001 * g[k] * g[k];
+      r[k] =
+          m[k] / (1 - std::pow(0.9, t)) / (std::sqrt(v[k] / (1 - std::pow(0.999, t))) + 1e-6) + 0.25 * w[k];
+    }
+    const double ratio = std::hypot(w[0], w[1]) / std::hypot(r[0], r[1]);
+    for (std::size_t k = 0; k < 2; ++k) w[k] -= rate * ratio * r[k];
+  });
+}
+
 TEST(TrainingStep, RmspropWithMomentum) {
   OptimizerSpec optimizer = usual_optimizer(OptimizerKind::rmsprop);
   optimizer.momentum = 0.5;
@@ -312,6 +330,20 @@ TEST(TrainingStep, DecaysMatricesAlone) {
             (std::map<std::string, double>{{"fc1.weight", 0.25}, {"fc1.bias", 0}, {"fc2.weight", 0.25}}));
   EXPECT_EQ(decays(true),
             (std::map<std::string, double>{{"fc1.weight", 0.25}, {"fc1.bias", 0.25}, {"fc2.weight", 0.25}}));
+}
+
+// Biases and scales begin at zero or one: the length of their step is no share of that.
+TEST(TrainingStep, LambLeavesVectorsOutOfItsRatio) {
+  const Graph step =
+      make_training_step(small_network(5), cross_entropy, usual_optimizer(OptimizerKind::lamb));
+  std::map<std::string, std::string> by;
+  for (const graph::Node& node : step.nodes())
+    if (node.op == "superstep.Lamb" || node.op == "superstep.Adam")
+      by[step.value(node.inputs[0]).name] = node.op;
+  EXPECT_EQ(by, (std::map<std::string, std::string>{{"fc1.weight", "superstep.Lamb"},
+                                                    {"fc1.bias", "superstep.Adam"},
+                                                    {"fc2.weight", "superstep.Lamb"}}));
+  EXPECT_TRUE(op::is_optimizer_state("lamb.m/fc1.weight"));
 }
 
 // The average forgets how it began: it takes nine tenths of the first step, then less and less, to 1 - d.

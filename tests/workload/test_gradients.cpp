@@ -48,14 +48,20 @@ Tensor without_zeros(Tensor tensor, std::uint64_t seed) {
   return tensor;
 }
 
+// Of inputs that are whole numbers: how many there are.
+std::uint64_t numbers_of(const std::string& name) {
+  if (name == "token_type_ids" || name == "next_labels") return 2;
+  return name.ends_with("_positions") || name == "start_label" || name == "end_label" ? 6 : 10;
+}
+
 // Inputs of the training step, as good as any: labels below 10, masks of ones.
 Tensor random_input(const graph::Value& value, std::uint64_t seed) {
   if (value.name == "attention_mask") return Tensor::full(value.type.element, value.type.shape, 1);
   Tensor tensor(value.type.element, value.type.shape);
   RandomStream random(seed);
   for (std::int64_t i = 0; i < tensor.element_count(); ++i)
-    tensor.set(i,
-               is_integer(value.type.element) ? static_cast<double>(random.below(10)) : random.uniform(0, 1));
+    tensor.set(i, is_integer(value.type.element) ? static_cast<double>(random.below(numbers_of(value.name)))
+                                                 : random.uniform(0, 1));
   return wide(tensor);
 }
 
@@ -155,7 +161,7 @@ TEST_P(WholeModel, HasTheDerivativesThatDifferencesHave) {
 }
 
 // What is added before a normalisation over the batch changes nothing behind it, and what is added to all
-// keys changes no softmax.
+// keys, or to all places of an answer, changes no softmax.
 INSTANTIATE_TEST_SUITE_P(
     Models, WholeModel,
     ::testing::Values(
@@ -185,6 +191,14 @@ INSTANTIATE_TEST_SUITE_P(
               {"layers=1", "width=16", "heads=2", "length=6", "vocabulary=64"},
               2,
               {"*attention.key.bias"}},
+        Model{"bert-large",
+              {"layers=1", "width=16", "heads=2", "length=6", "vocabulary=64", "sequences=2"},
+              2,
+              {"*attention.key.bias"}},
+        Model{"bert-base-squad",
+              {"layers=1", "width=16", "heads=2", "length=6", "vocabulary=64"},
+              2,
+              {"*attention.key.bias", "layer0.norm.bias", "answer.bias"}},
         Model{"gpt2", {"layers=1", "width=16", "heads=2", "length=6", "positions=8", "vocabulary=64"}, 2},
         Model{"llama", {"layers=1", "width=16", "inner=20", "length=6", "vocabulary=64"}, 2},
         Model{"lstm", {"steps=4", "inputs=3", "units=5"}, 2}));

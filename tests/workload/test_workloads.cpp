@@ -440,9 +440,79 @@ TEST(Classifiers, TakeThePublishedWork) {
   EXPECT_TRUE(contains(error_of("resnet50", {"size=50"}), "no multiple of 4"));
 }
 
+// Windows over 16 channels each, expanded four times: as many parameters as the published form with windows
+// over one, and half as much work again. Statistics are of samples: none run along.
+TEST(Classifiers, TakeGroupsOfChannels) {
+  const std::vector<std::string> g16{"group-width=16", "expansion=4", "norm=group"};
+  const Graph b4 = built("efficientnet-b4", 1, g16);
+  EXPECT_EQ(count_parameters(b4), 19328168);
+  EXPECT_NEAR(multiply_accumulates("efficientnet-b4", g16), 6.18e9, 0.03e9);
+  EXPECT_NEAR(multiply_accumulates("efficientnet-b4"), 4.39e9, 0.04e9);
+  const auto has = [](const Graph& graph, std::string_view op) {
+    return std::ranges::any_of(graph.nodes(), [&](const graph::Node& node) { return node.op == op; });
+  };
+  EXPECT_TRUE(has(b4, "GroupNormalization"));
+  EXPECT_FALSE(has(b4, "BatchNormalization"));
+  EXPECT_TRUE(has(built("efficientnet-b0", 1, {"group-width=16"}), "BatchNormalization"));
+  EXPECT_TRUE(contains(error_of("efficientnet-b0", {"norm=layer"}), "norm"));
+  EXPECT_TRUE(contains(error_of("efficientnet-b0", {"group-width=0"}), "group-width"));
+}
+
 TEST(Bert, HasThePublishedSizes) {
   EXPECT_NEAR(multiply_accumulates("distilbert") - 128.0 * 768 * 30522, 5.59e9, 0.02e9);
   EXPECT_TRUE(contains(error_of("bert-small", {"heads=5"}), "a width of 256 cannot be divided into 5 heads"));
+}
+
+// Pre-training with both heads, which the large size has by default; the base size answers without a pooler.
+TEST(Bert, PacksPairsThatDoNotSeeEachOther) {
+  const Graph graph =
+      built("bert-large", 1, {"layers=2", "width=16", "heads=2", "length=8", "vocabulary=64", "sequences=2"});
+  const auto said = [&](std::int64_t second) {
+    Tensor ids(ElementType::i64, {1, 8}), mask(ElementType::i64, {1, 8}), types(ElementType::i64, {1, 8}),
+        places(ElementType::i64, {1, 2}), positions(ElementType::i64, {1, 8}),
+        firsts(ElementType::i64, {1, 2});
+    for (std::int64_t i = 0; i < 8; ++i) {
+      ids.set(i, i < 4 ? static_cast<double>(7 + 3 * i) : static_cast<double>(second + i));
+      mask.set(i, i < 4 ? 1 : 2);
+      positions.set(i, static_cast<double>(i % 4));
+    }
+    places.set(0, 1), places.set(1, 6), firsts.set(1, 4);
+    const Tensor inputs[] = {ids, mask, types, places, positions, firsts};
+    return op::evaluate(graph, inputs).outputs;
+  };
+  const auto a = said(20), b = said(40);
+  double own = 0, other = 0;
+  for (std::int64_t i = 0; i < 2 * 64; ++i)
+    (i < 64 ? own : other) = std::max(i < 64 ? own : other, std::abs(a[0].at(i) - b[0].at(i)));
+  EXPECT_LT(own, 1e-6);
+  EXPECT_GT(other, 1e-3);  // the control: what was changed does change
+  EXPECT_NEAR(a[1].at(0), b[1].at(0), 1e-6);
+  EXPECT_GT(std::abs(a[1].at(2) - b[1].at(2)), 1e-5);
+}
+
+// Places beyond 256 are no numbers of bf16 each: which words are chosen must not depend on the precision.
+TEST(Bert, ChoosesTheSameWordsInHalfPrecision) {
+  const Graph wide =
+      built("bert-large", 1, {"layers=1", "width=16", "heads=2", "length=512", "vocabulary=64"});
+  Tensor ids(ElementType::i64, {1, 512}), mask = Tensor::full(ElementType::i64, {1, 512}, 1),
+                                          types(ElementType::i64, {1, 512}),
+                                          places(ElementType::i64, {1, 80});
+  RandomStream random(3);
+  for (std::int64_t i = 0; i < 512; ++i) ids.set(i, 5 + static_cast<double>(random.below(59)));
+  const auto words = [&](const Graph& graph, std::int64_t first) {
+    for (std::int64_t i = 0; i < 80; ++i) places.set(i, static_cast<double>(first + 2 * i));
+    const Tensor inputs[] = {ids, mask, types, places};
+    return op::evaluate(graph, inputs).outputs[0];
+  };
+  const auto distance = [](const Tensor& a, const Tensor& b) {
+    double most = 0;
+    for (std::int64_t i = 0; i < a.element_count(); ++i) most = std::max(most, std::abs(a.at(i) - b.at(i)));
+    return most;
+  };
+  const Graph half = transform::autocast(wide, ElementType::bf16, {.least_width = 1});
+  const double rounding = distance(words(wide, 301), words(half, 301));
+  EXPECT_GT(rounding, 0);
+  EXPECT_LT(10 * rounding, distance(words(wide, 301), words(wide, 300)));  // the control: one place beside
 }
 
 // With all queries zero every token gets the mean of the values; padding changes nothing (to 1e-6).

@@ -13,6 +13,8 @@
 #include "superstep/baseline/imaging/image_pca.h"
 #include "superstep/baseline/imaging/mri.h"
 #include "superstep/baseline/language/masked_ngram.h"
+#include "superstep/baseline/language/next_word.h"
+#include "superstep/baseline/language/questions.h"
 #include "superstep/baseline/materials/ald.h"
 #include "superstep/baseline/materials/conductivity.h"
 #include "superstep/baseline/materials/coulomb_ridge.h"
@@ -53,6 +55,10 @@ std::span<const Entry> baselines() {
       deepmd_baseline(),
       bert_small_baseline(),
       distilbert_baseline(),
+      bert_large_baseline(),
+      bert_base_squad_baseline(),
+      gpt2_baseline(),
+      llama_baseline(),
       oscillation_baseline(),
       polynomial_baseline(),
       mcmc_baseline(),
@@ -73,7 +79,6 @@ std::span<const Entry> baselines() {
 }
 
 const Entry& find_baseline(std::string_view name) {
-  if (name == "bert-large") name = "distilbert";  // its former name: the same text
   std::vector<std::string> names;
   for (const Entry& entry : baselines()) {
     if (entry.name == name) return entry;

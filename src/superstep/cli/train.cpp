@@ -211,7 +211,7 @@ void declare_model(CLI::App& command, run::TrainSettings& settings) {
       ->type_name("NAME");
   command
       .add_option("--optimizer", settings.optimizer,
-                  "sgd, adam, adamw, adamax or rmsprop; with constants: sgd:momentum=0.9, "
+                  "sgd, adam, adamw, adamax, rmsprop or lamb; with constants: sgd:momentum=0.9, "
                   "adamw:weight_decay=0.01,beta2=0.95 (epsilon, clip)")
       ->type_name("NAME[:NAME=X,...]");
   command

@@ -11,6 +11,9 @@
 #include "superstep/physics/imaging/digits_generator.h"
 #include "superstep/physics/imaging/mri_generator.h"
 #include "superstep/physics/language/language_generator.h"
+#include "superstep/physics/language/pair_generator.h"
+#include "superstep/physics/language/question_generator.h"
+#include "superstep/physics/language/text_generator.h"
 #include "superstep/physics/materials/ald_generator.h"
 #include "superstep/physics/materials/conductivity_generator.h"
 #include "superstep/physics/materials/metal_generator.h"
@@ -58,6 +61,10 @@ std::span<const GeneratorEntry> generators() {
       deepmd_generator(),
       bert_small_generator(),
       distilbert_generator(),
+      bert_large_generator(),
+      bert_base_squad_generator(),
+      gpt2_generator(),
+      llama_generator(),
       oscillation_generator(),
       function_generator(),
       mcmc_generator(),
@@ -68,7 +75,6 @@ std::span<const GeneratorEntry> generators() {
 }
 
 const GeneratorEntry& find_generator(std::string_view name) {
-  if (name == "bert-large") name = "distilbert";  // its former name: the same text
   std::vector<std::string> names;
   for (const GeneratorEntry& entry : generators()) {
     if (entry.name == name) return entry;

@@ -9,6 +9,7 @@
 #include "superstep/op/move/gather.h"
 #include "superstep/op/move/view.h"
 #include "superstep/op/product/matmul.h"
+#include "superstep/op/rows/group_normalization.h"
 #include "superstep/op/rows/normalization.h"
 #include "superstep/op/sequence/recurrent.h"
 
@@ -94,6 +95,13 @@ Var Layers::batch_norm(Var x, const std::string& name, double epsilon, double mo
   const Var variance = filled(name + ".running_var", channels, 1);
   return builder_.node1("BatchNormalization", {x, factor, bias, mean, variance},
                         {{"epsilon", epsilon}, {"momentum", momentum}});
+}
+
+Var Layers::group_norm(Var x, const std::string& name, std::int64_t groups, double epsilon) {
+  const op::NameScope scope(builder_, name);
+  const Shape channels{x.shape()[1]};
+  const Var scale = filled(name + ".weight", channels, 1);
+  return op::group_normalization(x, scale, zeros(name + ".bias", channels), groups, epsilon);
 }
 
 Var Layers::layer_norm(Var x, const std::string& name, double epsilon) {

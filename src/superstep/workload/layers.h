@@ -51,6 +51,8 @@ class Layers {
   // x [N, C, ...] with scale one (or `scale`), bias zero and running statistics of mean 0 and variance 1.
   Var batch_norm(Var x, const std::string& name, double epsilon = 1e-5, double momentum = 0.9,
                  double scale = 1);
+  // x [N, C, ...], each sample by itself over groups of neighbouring channels.
+  Var group_norm(Var x, const std::string& name, std::int64_t groups, double epsilon = 1e-5);
   // Over the last axis.
   Var layer_norm(Var x, const std::string& name, double epsilon = 1e-5);
   // x [steps, N, C] -> every step's hidden state [steps, N, units], and the last one [N, units]. Weights are

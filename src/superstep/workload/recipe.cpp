@@ -35,6 +35,7 @@ std::string schedule_in_words(const Schedule& schedule) {
   using Kind = Schedule::Kind;
   switch (schedule.kind) {
     case Kind::constant: return "one rate" + warm_up_in_words(schedule);
+    case Kind::linear: return "linear" + warm_up_in_words(schedule);
     case Kind::cosine: return "cosine" + warm_up_in_words(schedule);
     case Kind::triangular:
     case Kind::triangular2:

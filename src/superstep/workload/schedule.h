@@ -10,6 +10,7 @@ namespace superstep::workload {
 struct Schedule {
   enum class Kind : std::uint8_t {
     constant,
+    linear,       // a straight line down to the lowest rate
     cosine,       // half a cosine down to the lowest rate (Loshchilov and Hutter, SGDR, ICLR 2017)
     triangular,   // up and down between the lowest rate and the peak (L. Smith, WACV 2017)
     triangular2,  // the same, every triangle half as high as the one before
@@ -18,7 +19,7 @@ struct Schedule {
     plateau,      // times `factor` after `patience` epochs in which `monitor` did not become better
   } kind = Kind::constant;
 
-  double final_share = 0;  // of the peak: the lowest rate, of a cosine the last
+  double final_share = 0;  // of the peak: the lowest rate, of a line and a cosine the last
 
   // The rate first moves in a straight line to the peak, over a share of all steps or over so many epochs. It
   // begins at `warm_up_from`, which may be above the peak; `by_epoch` keeps it for whole epochs.

@@ -62,6 +62,16 @@ Case largest(const char* name, std::int64_t step, AdamaxAttributes attributes) {
   return result;
 }
 
+Case scaled(const char* name, std::int64_t step, LambAttributes attributes) {
+  Case result = moments(name, step, {});
+  result.op = "superstep.Lamb";
+  result.function = [attributes](Builder&, std::span<const Var> x) {
+    const AdamStep next = lamb(x[0], x[1], x[2], x[3], x[4], x[5], attributes);
+    return std::vector<Var>{next.parameter, next.m, next.v};
+  };
+  return result;
+}
+
 Case squares(const char* name, RmspropAttributes attributes) {
   Case result{"superstep.RMSProp",
               name,
@@ -109,6 +119,8 @@ std::vector<Case> training_cases() {
               {.beta1 = 0.8, .beta2 = 0.95, .epsilon = 1e-6, .weight_decay = 0.1, .decoupled = true}),
       largest("first step", 0, {}),
       largest("later step, weight decay", 7, {.beta1 = 0.8, .beta2 = 0.95, .weight_decay = 0.1}),
+      scaled("first step", 0, {}),
+      scaled("later step, weight decay", 7, {.beta1 = 0.8, .beta2 = 0.95, .weight_decay = 0.1}),
       squares("plain", {}),
       squares("momentum, weight decay", {.decay = 0.8, .momentum = 0.9, .weight_decay = 0.1}),
   };

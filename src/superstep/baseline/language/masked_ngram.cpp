@@ -17,13 +17,6 @@
 namespace superstep::baseline {
 namespace {
 
-constexpr int token_bits = 20;
-
-std::uint64_t key(std::int32_t a, std::int32_t b = 0, std::int32_t c = 0) {
-  const auto part = [](std::int32_t token) { return static_cast<std::uint64_t>(token); };
-  return (part(a) << (2 * token_bits)) | (part(b) << token_bits) | part(c);
-}
-
 struct MaskedText {
   Tensor tokens, input_ids, labels;
   std::int64_t blocks = 0, length = 0;
@@ -140,44 +133,20 @@ Entry entry_named(const char* name) {
 
 }  // namespace
 
-bool NeighborModel::Level::count(std::uint64_t context, std::uint64_t event) {
-  Context& seen = contexts[context];
-  double& times = counts[event];
-  seen.total += 1;
-  if (times == 0) seen.kinds += 1, ++once;
-  if (times == 1) --once, ++twice;
-  if (times == 2) --twice;
-  times += 1;
-  return times == 1;
-}
-
-// H. Ney, U. Essen and R. Kneser, Computer Speech and Language 8, 1 (1994).
-double NeighborModel::Level::discount() const {
-  constexpr double usual = 0.75, least = 0.1;
-  return once > 0 && twice > 0 ? std::max(least, once / (once + 2 * twice)) : usual;
-}
-
-double NeighborModel::Level::mix(std::uint64_t context, std::uint64_t event, double below) const {
-  const auto seen = contexts.find(context);
-  if (seen == contexts.end()) return below;
-  const auto times = counts.find(event);
-  const double taken = discount(), hits = times == counts.end() ? 0 : times->second - taken;
-  return (hits + taken * seen->second.kinds * below) / seen->second.total;
-}
-
 void NeighborModel::count(std::int32_t left, std::int32_t word, std::int32_t right) {
-  if (!both_.count(key(left, right), key(left, word, right))) return;
-  const bool new_left = left_.count(key(left), key(left, word));
-  const bool new_right = right_.count(key(right), key(word, right));
-  if (new_left) single_.count(0, key(word));
-  if (new_right) single_.count(0, key(word));
+  if (!both_.count(token_key(left, right), token_key(left, word, right))) return;
+  const bool new_left = left_.count(token_key(left), token_key(left, word));
+  const bool new_right = right_.count(token_key(right), token_key(word, right));
+  if (new_left) single_.count(0, token_key(word));
+  if (new_right) single_.count(0, token_key(word));
 }
 
 double NeighborModel::probability(std::int32_t left, std::int32_t word, std::int32_t right) const {
-  const double any = single_.mix(0, key(word), 1.0 / vocabulary_);
-  const double one =
-      (left_.mix(key(left), key(left, word), any) + right_.mix(key(right), key(word, right), any)) / 2;
-  return both_.mix(key(left, right), key(left, word, right), one);
+  const double any = single_.mix(0, token_key(word), 1.0 / vocabulary_);
+  const double one = (left_.mix(token_key(left), token_key(left, word), any) +
+                      right_.mix(token_key(right), token_key(word, right), any)) /
+                     2;
+  return both_.mix(token_key(left, right), token_key(left, word, right), one);
 }
 
 void count_neighbors(NeighborModel& model, Tokens tokens, Tokens seen) {
@@ -196,5 +165,6 @@ double neighbor_loss(const NeighborModel& model, const data::MaskingChannel& cha
 
 Entry bert_small_baseline() { return entry_named("bert-small"); }
 Entry distilbert_baseline() { return entry_named("distilbert"); }
+Entry bert_large_baseline() { return entry_named("bert-large"); }
 
 }  // namespace superstep::baseline

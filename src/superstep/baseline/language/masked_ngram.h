@@ -4,11 +4,11 @@
 #include <cstdint>
 #include <filesystem>
 #include <span>
-#include <unordered_map>
 #include <vector>
 
 #include "superstep/base/tensor.h"
 #include "superstep/baseline/baseline.h"
+#include "superstep/baseline/language/kneser_ney.h"
 #include "superstep/physics/language/grammar_chart.h"
 
 namespace superstep::baseline {
@@ -24,21 +24,8 @@ class NeighborModel {
   double probability(std::int32_t left, std::int32_t word, std::int32_t right) const;
 
  private:
-  struct Context {
-    double total = 0, kinds = 0;  // how often it was seen, and with how many different words
-  };
-  using Contexts = std::unordered_map<std::uint64_t, Context>;
-  using Counts = std::unordered_map<std::uint64_t, double>;
-  struct Level {
-    Contexts contexts;
-    Counts counts;
-    double once = 0, twice = 0;                              // events seen so often
-    bool count(std::uint64_t context, std::uint64_t event);  // was it the first time?
-    double discount() const;
-    double mix(std::uint64_t context, std::uint64_t event, double below) const;
-  };
   int vocabulary_;
-  Level single_, left_, right_, both_;
+  KneserNeyLevel single_, left_, right_, both_;
 };
 
 using Tokens = std::span<const std::int32_t>;
@@ -53,5 +40,6 @@ double neighbor_loss(const NeighborModel& model, const data::MaskingChannel& cha
 
 Entry bert_small_baseline();
 Entry distilbert_baseline();
+Entry bert_large_baseline();
 
 }  // namespace superstep::baseline

@@ -67,7 +67,7 @@ void declare_onnx_export(CLI::App& command) {
       ->check(CLI::Range(13, 27));
   command
       .add_option("--optimizer", model.optimizer,
-                  "sgd, adam, adamw, adamax or rmsprop; with constants: sgd:momentum=0.9, "
+                  "sgd, adam, adamw, adamax, rmsprop or lamb; with constants: sgd:momentum=0.9, "
                   "adamw:weight_decay=0.01,beta2=0.95 (epsilon, clip)")
       ->type_name("NAME[:NAME=X,...]");
   command.add_option("--loss", model.loss, "of a model file: mse, l1, huber, cross_entropy")

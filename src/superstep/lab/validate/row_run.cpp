@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <span>
 
 #include "superstep/base/text.h"
 #include "superstep/lab/validate/primitive_graph.h"
@@ -28,9 +29,7 @@ std::string precision_of_row(const std::string& name, const std::string& machine
   return name == "16.16" ? "16.16" : name == "bf16" ? "bf16" : "f16";
 }
 
-// Rows whose model is a form of a workload. BERT's sizes: J. Devlin et al., arXiv 1810.04805. Its heads: of
-// pre-training 15 % of the words have a score for each of 30,522 words, which costs as much as all words with
-// 4,578; answers to SQuAD are two scores a word, for which the least vocabulary stands.
+// Rows whose model is a form of a workload. BERT's sizes: J. Devlin et al., arXiv 1810.04805.
 struct PublishedForm {
   std::string_view name, workload;
   std::vector<std::string> options;
@@ -38,16 +37,12 @@ struct PublishedForm {
 const std::vector<PublishedForm>& published_forms() {
   static const std::vector<std::string> large{"layers=24", "width=1024", "heads=16"},
       base{"layers=12", "width=768", "heads=12"};
-  const auto with = [](std::vector<std::string> options, const char* more) {
-    options.emplace_back(more);
-    return options;
-  };
   static const std::vector<PublishedForm> forms{
-      {"bert-large", "distilbert", with(large, "vocabulary=4578")},
-      {"bert-large-pretrain", "distilbert", with(large, "vocabulary=4578")},
-      {"bert-large-squad", "distilbert", with(large, "vocabulary=64")},
-      {"bert-base", "distilbert", with(base, "vocabulary=4578")},
-      {"bert-base-squad", "distilbert", with(base, "vocabulary=64")},
+      {"bert-large-pretrain", "bert-large", {}},
+      {"bert-large-squad", "bert-base-squad", large},
+      {"bert-base", "bert-large", base},
+      // Windows over groups of 16 channels (D. Masters et al., arXiv 2106.03640).
+      {"efficientnet-b4-g16", "efficientnet-b4", {"group-width=16", "expansion=4", "norm=group"}},
       // One component, and nothing comes back (ANL-23/15).
       {"pca-compress-128", "pca-compress-128", {"components=1", "returns=no"}},
       // Ten blocks that are largest in the eighth (Le 2024): the smaller form here is for processors.
@@ -70,20 +65,24 @@ bool in_zoo(const std::string& name) {
 // a row does not say: published tables ran these programs. Samples cross the host's link as bytes, and
 // partial sums are f16 whatever a table calls that.
 struct PublicSetUp {
-  std::string_view workload, framework;
+  std::string_view row_workload, framework;
   std::int64_t micro_batch = 0;
   std::int64_t update_samples = 0;  // of an update, over all replicas
+  std::span<const int> pipeline{};  // layers of each stage
+  bool recompute = false;
 };
+constexpr int g16_stages[] = {10, 22};  // blocks before and from the fourth stage of the network on
 // Micro-batch, and samples of an update, as the vendor's public examples set them (docs/machines.md).
 constexpr PublicSetUp public_set_ups[] = {{"resnet50", "pytorch", 18, 16416},
                                           {"resnet50", "tensorflow", 20, 1920},
-                                          {"efficientnet-b0", "pytorch", 20, 800}};
+                                          {"efficientnet-b0", "pytorch", 20, 800},
+                                          {"efficientnet-b4-g16", "tensorflow", 3, 6144, g16_stages, true}};
 
-const PublicSetUp* public_set_up(const std::string& workload, const std::string& framework,
+const PublicSetUp* public_set_up(const std::string& row_workload, const std::string& framework,
                                  const std::string& machine) {
   if (!is_ipu(machine)) return nullptr;
   for (const PublicSetUp& set_up : public_set_ups)
-    if (set_up.workload == workload && set_up.framework == framework) return &set_up;
+    if (set_up.row_workload == row_workload && set_up.framework == framework) return &set_up;
   return nullptr;
 }
 
@@ -130,13 +129,17 @@ std::vector<int> stated_split(const std::string& note) {
 }
 
 // Units, replicas and stages.
-void set_units(const PublishedTable& table, std::size_t row, RowRun& run) {
+void set_units(const PublishedTable& table, std::size_t row, const PublicSetUp* set_up, RowRun& run) {
   const auto count = [&](const char* column) { return table.integer(row, column, 0); };
   const std::int64_t units = std::max<std::int64_t>(1, count("units"));
-  const std::int64_t stages = std::max<std::int64_t>(1, count("pipeline_stages"));
+  std::int64_t stages = std::max<std::int64_t>(1, count("pipeline_stages"));
+  const bool as_set_up = set_up && !set_up->pipeline.empty() && count("pipeline_stages") == 0;
+  if (as_set_up) stages = static_cast<std::int64_t>(set_up->pipeline.size());
+  run.settings.recompute = set_up && set_up->recompute;
   // More replicas than units share one (a wafer); the model is of one unit.
   run.settings.replicas = static_cast<int>(std::clamp<std::int64_t>(units / stages, 1, units));
-  run.settings.pipeline = stated_split(table.text(row, "note"));
+  run.settings.pipeline = as_set_up ? std::vector<int>(set_up->pipeline.begin(), set_up->pipeline.end())
+                                    : stated_split(table.text(row, "note"));
   if (run.settings.pipeline.size() != static_cast<std::size_t>(stages))
     run.settings.pipeline = even_stages(stages);
   run.settings.accumulate = static_cast<int>(std::max<std::int64_t>(1, count("grad_accum")));
@@ -147,7 +150,8 @@ void set_units(const PublishedTable& table, std::size_t row, RowRun& run) {
 constexpr std::int64_t best_batch = 256;
 
 bool takes_best_batch(const RowRun& run) {
-  const bool fills = run.settings.loaders > 1 || run.workload == "distilbert";
+  const bool fills =
+      run.settings.loaders > 1 || run.workload == "distilbert" || run.workload.starts_with("bert-");
   return fills && run.training && !run.stack.empty() &&
          machine::find_machine(run.machine).style() == Style::kernel_by_kernel;
 }
@@ -273,7 +277,7 @@ RowRun run_of_row(const PublishedTable& table, std::size_t row) {
   if (!run.called_directly)
     run.stack = stack_of(machine::find_machine(run.machine), framework,
                          size_in_bytes(run.settings.precision.data) < 4, table.text(row, "source"), note);
-  const PublicSetUp* set_up = public_set_up(run.workload, framework, run.machine);
+  const PublicSetUp* set_up = public_set_up(name, framework, run.machine);
   if (set_up && precision != "fp32") {
     run.settings.precision = machine::precision_from_name("16.16");
     run.settings.input_bytes = 1;
@@ -282,7 +286,7 @@ RowRun run_of_row(const PublishedTable& table, std::size_t row) {
     run.settings.samples_per_item = workload::find_workload(run.workload).things_a_sample;
   if (run.workload == "pca-compress-128") run.settings.input_bytes = 2;  // the table's 32 KB of a frame
   set_data(run);
-  set_units(table, row, run);
+  set_units(table, row, set_up, run);
   set_batches(table, row, set_up, run);
   return run;
 }

@@ -134,7 +134,7 @@ AdamStep adam(Var parameter, Var gradient, Var m, Var v, Var step, Var rate,
 }
 
 bool is_optimizer_state(std::string_view name) {
-  for (const std::string_view prefix : {"adam.", "adamax.", "rmsprop.", "sgd.", "average/"})
+  for (const std::string_view prefix : {"adam.", "adamax.", "lamb.", "rmsprop.", "sgd.", "average/"})
     if (name.starts_with(prefix)) return true;
   return false;
 }

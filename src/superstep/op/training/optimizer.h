@@ -67,12 +67,24 @@ struct RmspropStep {
 RmspropStep rmsprop(Var parameter, Var gradient, Var v, Var rate, Var buffer = {},
                     const RmspropAttributes& attributes = {});
 
+// superstep.Lamb (Y. You et al., ICLR 2020, algorithm 2): Adam's step with decoupled decay, as long for every
+// tensor as its own parameters make it:
+//   m' and v' as Adam's;  r = (m' / (1 - beta1^t)) / (sqrt(v' / (1 - beta2^t)) + epsilon) + decay parameter
+//   parameter' = parameter - rate * |parameter| / |r| * r
+// |.| is the root of the sum of squares; where either is zero their ratio is taken for 1. Inputs and outputs
+// as Adam's.
+struct LambAttributes {
+  double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-6, weight_decay = 0;
+};
+AdamStep lamb(Var parameter, Var gradient, Var m, Var v, Var step, Var rate,
+              const LambAttributes& attributes = {});
+
 // Whether a state of a training step is the optimiser's, or an average that goes with it: by its name
 // (transform/training/training_step.h).
 bool is_optimizer_state(std::string_view name);
 
 std::span<const Definition> optimizer_operators();
-std::span<const Definition> adaptive_optimizer_operators();  // Adamax RMSProp
+std::span<const Definition> adaptive_optimizer_operators();  // Adamax RMSProp Lamb
 std::span<const Definition> onnx_optimizer_operators();  // Adagrad Momentum Adam, of ai.onnx.preview.training
 
 }  // namespace superstep::op

@@ -81,8 +81,8 @@ std::vector<double> Grammar::expected_counts() const {
   throw Error(ErrorCode::invalid_argument, "sentences of this grammar do not end: recursion is too likely");
 }
 
-std::vector<int> Grammar::draw(RandomStream& random) const {
-  std::vector<int> words, waiting = {start_};
+std::vector<int> Grammar::draw_from(int first, RandomStream& random) const {
+  std::vector<int> words, waiting = {first};
   while (!waiting.empty()) {
     const int symbol = waiting.back();
     waiting.pop_back();
@@ -102,6 +102,32 @@ std::vector<int> Grammar::draw(RandomStream& random) const {
     }
   }
   return words;
+}
+
+Grammar::Halves Grammar::draw_halves(RandomStream& random) const {
+  double rest = random.uniform();
+  const BinaryRule* chosen = nullptr;
+  for (const BinaryRule& rule : binary_)
+    if (rule.parent == start_ && rest >= 0) rest -= rule.probability, chosen = &rule;
+  if (chosen == nullptr)
+    throw Error(ErrorCode::invalid_argument, "sentences of this grammar do not begin with two parts");
+  std::vector<int> left = draw_from(chosen->left, random);
+  return {std::move(left), draw_from(chosen->right, random)};
+}
+
+std::vector<double> Grammar::length_probabilities(int most) const {
+  // Of each symbol; a symbol of two parts has the words of both.
+  std::vector<std::vector<double>> of(symbols_.size(), std::vector<double>(at(most) + 1, 0.0));
+  if (most > 0)
+    for (const WordRule& rule : words_) of[at(rule.parent)][1] += rule.probability;
+  for (std::size_t n = 2; n <= at(most); ++n)
+    for (const BinaryRule& rule : binary_) {
+      const auto &left = of[at(rule.left)], &right = of[at(rule.right)];
+      double sum = 0;
+      for (std::size_t k = 1; k < n; ++k) sum += left[k] * right[n - k];
+      of[at(rule.parent)][n] += rule.probability * sum;
+    }
+  return of[at(start_)];
 }
 
 double Grammar::derivation_entropy() const {

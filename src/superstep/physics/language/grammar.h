@@ -49,7 +49,16 @@ class Grammar {
           std::vector<WordList> lists, int start);
 
   // The words of a sentence, left to right.
-  std::vector<int> draw(RandomStream& random) const;
+  std::vector<int> draw(RandomStream& random) const { return draw_from(start_, random); }
+  // The same of what the first rule of the derivation makes: the words of its left symbol and of its right
+  // one. The start has binary rules alone.
+  struct Halves {
+    std::vector<int> left, right;
+  };
+  Halves draw_halves(RandomStream& random) const;
+
+  // How likely a sentence has n words, for n = 0 .. most.
+  std::vector<double> length_probabilities(int most) const;
 
   // Entropy of a derivation in nats: the sum over symbols of how often one is expected in a derivation times
   // the entropy of its choice. It is the entropy of the language where every sentence has one derivation.
@@ -63,6 +72,7 @@ class Grammar {
   int start() const { return start_; }
 
  private:
+  std::vector<int> draw_from(int symbol, RandomStream& random) const;
   void check_probabilities() const;
   std::vector<double> expected_counts() const;  // of each symbol in a derivation
 

@@ -8,6 +8,7 @@
 
 #include "superstep/base/random.h"
 #include "superstep/file/streamed_file.h"
+#include "superstep/physics/language/text_generator.h"
 #include "superstep/physics/ordered_samples.h"
 #include "superstep/physics/sample_memory.h"
 
@@ -61,22 +62,10 @@ class LanguageGenerator final : public Generator {
   }
 
   std::map<std::string, Tensor> shared_arrays(std::uint64_t) const override {
-    Tensor vocabulary(ElementType::u8, {language_.vocabulary(), longest_surface});
-    for (int i = 0; i < language_.vocabulary(); ++i)
-      std::ranges::copy(language_.surface(i), vocabulary.as<std::uint8_t>().begin() + i * longest_surface);
-    return {{"vocabulary", vocabulary}};
+    return vocabulary_array(language_);
   }
 
-  nlohmann::json parameters() const override {
-    const Grammar& grammar = language_.grammar();
-    return {{"vocabulary", settings_.vocabulary},
-            {"zipf_exponent", settings_.zipf_exponent},
-            {"zipf_shift", settings_.zipf_shift},
-            {"recursion", settings_.recursion},
-            {"length", length_},
-            {"entropy_nats_per_sentence", grammar.derivation_entropy()},
-            {"words_per_sentence", grammar.expected_length()}};
-  }
+  nlohmann::json parameters() const override { return language_parameters(settings_, language_, length_); }
 
   void write(const WriteRequest& request) const override {
     if (request.path.extension() != ".txt") return Generator::write(request);
@@ -93,49 +82,17 @@ class LanguageGenerator final : public Generator {
  private:
   Block block(std::uint64_t seed, std::uint64_t index) const {
     Block made;
-    made.tokens = draw_text(seed, index, made.log_probability);
+    RandomStream text(seed, index, purpose_text);
+    made.tokens = draw_block(language_, length_, text, made.log_probability);
     const auto used = static_cast<std::ptrdiff_t>(made.tokens.size());
     made.tokens.resize(static_cast<std::size_t>(length_), token::pad);
     made.attention.assign(made.tokens.size(), 0);
     std::fill_n(made.attention.begin(), used, 1);
-    hide_words(seed, index, made);
+    RandomStream random(seed, index, purpose_masking);
+    HiddenWords hidden = hide_words(language_, random, made.tokens);
+    made.input_ids = std::move(hidden.input_ids), made.labels = std::move(hidden.labels);
     made.nats = optimal_nats(language_, made.tokens, made.input_ids, made.labels);
     return made;
-  }
-
-  // [CLS], then sentences with a full stop each while the next one fits, then [SEP].
-  std::vector<std::int32_t> draw_text(std::uint64_t seed, std::uint64_t index, double& log_p) const {
-    RandomStream random(seed, index, purpose_text);
-    std::vector<std::int32_t> tokens = {token::cls};
-    for (;;) {
-      const std::vector<int> sentence = language_.grammar().draw(random);
-      if (sentence.size() > longest_sentence) continue;
-      const bool fits = tokens.size() + sentence.size() + 2 <= static_cast<std::size_t>(length_);
-      if (!fits && tokens.size() == 1) continue;  // longer than a block: another one
-      if (!fits) break;
-      log_p += log_probability(language_.grammar(), sentence);
-      tokens.insert(tokens.end(), sentence.begin(), sentence.end());
-      tokens.push_back(token::stop);
-    }
-    tokens.push_back(token::sep);
-    return tokens;
-  }
-
-  void hide_words(std::uint64_t seed, std::uint64_t index, Block& made) const {
-    const MaskingChannel channel = masking_of(language_);
-    RandomStream random(seed, index, purpose_masking);
-    made.input_ids = made.tokens;
-    made.labels.assign(made.tokens.size(), not_scored);
-    for (std::size_t i = 0; i < made.tokens.size(); ++i) {
-      if (made.tokens[i] < token::first_word || random.uniform() >= channel.chosen) continue;
-      made.labels[i] = made.tokens[i];
-      const double how = random.uniform();
-      if (how < channel.masked)
-        made.input_ids[i] = token::mask;
-      else if (how < channel.masked + channel.garbled)
-        made.input_ids[i] = channel.first_word + static_cast<std::int32_t>(
-                                                     random.below(static_cast<std::uint64_t>(channel.words)));
-    }
   }
 
   std::string text_of(const Block& made) const {
@@ -158,21 +115,8 @@ class LanguageGenerator final : public Generator {
   std::vector<Field> fields_;
 };
 
-std::vector<OptionSpec> language_options(const char* length, const char* vocabulary) {
-  return {
-      {"length", length, "tokens of a block, with [CLS] and [SEP]"},
-      {"vocabulary", vocabulary, "tokens of the vocabulary"},
-      {"zipf-exponent", "1.07", "exponent of the word frequencies"},
-      {"zipf-shift", "2.7", "shift of the rank in the word frequencies"},
-      {"recursion", "0.15", "how likely a noun takes a phrase or clause of its own (below 0.3)"},
-  };
-}
-
 std::unique_ptr<Generator> make_named(const char* name, const Options& options) {
-  const LanguageSettings settings{
-      static_cast<int>(options.integer("vocabulary", 64, 1'000'000)), options.number("zipf-exponent", 0, 5),
-      options.number("zipf-shift", 0, 1000), options.number("recursion", 0, 0.299)};
-  return std::make_unique<LanguageGenerator>(name, settings,
+  return std::make_unique<LanguageGenerator>(name, language_of_options(options),
                                              static_cast<int>(options.integer("length", 16, 4096)));
 }
 
@@ -184,6 +128,56 @@ std::unique_ptr<Generator> make_distilbert(const Options& options) {
 }
 
 }  // namespace
+
+std::vector<OptionSpec> language_options(const char* length, const char* vocabulary) {
+  return {
+      {"length", length, "tokens of a block, with [CLS] and [SEP]"},
+      {"vocabulary", vocabulary, "tokens of the vocabulary"},
+      {"zipf-exponent", "1.07", "exponent of the word frequencies"},
+      {"zipf-shift", "2.7", "shift of the rank in the word frequencies"},
+      {"recursion", "0.15", "how likely a noun takes a phrase or clause of its own (below 0.3)"},
+  };
+}
+
+LanguageSettings language_of_options(const Options& options) {
+  return {static_cast<int>(options.integer("vocabulary", 64, 1'000'000)),
+          options.number("zipf-exponent", 0, 5), options.number("zipf-shift", 0, 1000),
+          options.number("recursion", 0, 0.299)};
+}
+
+nlohmann::json language_parameters(const LanguageSettings& settings, const Language& language, int length) {
+  const Grammar& grammar = language.grammar();
+  return {{"vocabulary", settings.vocabulary},
+          {"zipf_exponent", settings.zipf_exponent},
+          {"zipf_shift", settings.zipf_shift},
+          {"recursion", settings.recursion},
+          {"length", length},
+          {"entropy_nats_per_sentence", grammar.derivation_entropy()},
+          {"words_per_sentence", grammar.expected_length()}};
+}
+
+std::map<std::string, Tensor> vocabulary_array(const Language& language) {
+  Tensor vocabulary(ElementType::u8, {language.vocabulary(), longest_surface});
+  for (int i = 0; i < language.vocabulary(); ++i)
+    std::ranges::copy(language.surface(i), vocabulary.as<std::uint8_t>().begin() + i * longest_surface);
+  return {{"vocabulary", vocabulary}};
+}
+
+HiddenWords hide_words(const Language& language, RandomStream& random, std::span<const std::int32_t> tokens) {
+  const MaskingChannel channel = masking_of(language);
+  HiddenWords hidden{{tokens.begin(), tokens.end()}, std::vector<std::int32_t>(tokens.size(), not_scored)};
+  for (std::size_t i = 0; i < tokens.size(); ++i) {
+    if (tokens[i] < token::first_word || random.uniform() >= channel.chosen) continue;
+    hidden.labels[i] = tokens[i];
+    const double how = random.uniform();
+    if (how < channel.masked)
+      hidden.input_ids[i] = token::mask;
+    else if (how < channel.masked + channel.garbled)
+      hidden.input_ids[i] = channel.first_word + static_cast<std::int32_t>(
+                                                     random.below(static_cast<std::uint64_t>(channel.words)));
+  }
+  return hidden;
+}
 
 MaskingChannel masking_of(const Language& language) {
   MaskingChannel channel;

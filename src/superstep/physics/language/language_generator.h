@@ -3,6 +3,9 @@
 // The mean of `optimal_nats` over the scored positions is the least loss that any model can reach.
 #pragma once
 
+#include <nlohmann/json_fwd.hpp>
+
+#include "superstep/base/random.h"
 #include "superstep/physics/generator.h"
 #include "superstep/physics/language/grammar_chart.h"
 #include "superstep/physics/language/language.h"
@@ -13,6 +16,20 @@ namespace superstep::data {
 // HDF5.
 GeneratorEntry bert_small_generator();
 GeneratorEntry distilbert_generator();
+
+// What every generator of such text has: the options of the language, with these lengths and vocabularies by
+// default; its settings out of them; and what a file says of it.
+std::vector<OptionSpec> language_options(const char* length, const char* vocabulary);
+LanguageSettings language_of_options(const Options& options);
+nlohmann::json language_parameters(const LanguageSettings& settings, const Language& language, int length);
+// The surfaces of all tokens as the shared array `vocabulary`.
+std::map<std::string, Tensor> vocabulary_array(const Language& language);
+
+// Hides words of `tokens` as BERT does: what is seen, and the true words where it is scored, else -100.
+struct HiddenWords {
+  std::vector<std::int32_t> input_ids, labels;
+};
+HiddenWords hide_words(const Language& language, RandomStream& random, std::span<const std::int32_t> tokens);
 
 // Words are chosen with probability 0.15; [CLS], [SEP] and the full stop never are.
 MaskingChannel masking_of(const Language& language);

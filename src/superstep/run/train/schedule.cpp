@@ -46,13 +46,13 @@ double learning_rate(const Schedule& schedule, const Moment& moment, double redu
   const auto warm_up = static_cast<double>(warm_up_steps(shape, moment));
   const double at = static_cast<double>(moment.step), low = shape.final_share * schedule.peak;
   if (at < warm_up) return warming_rate(schedule, moment, warm_up);
+  const double progress = std::min(1.0, (at - warm_up) / std::max(1.0, total - warm_up));
   const double decays = shape.period > 0 ? epochs_of(moment) / shape.period : 0;
   switch (shape.kind) {
     case Kind::constant: return schedule.peak;
-    case Kind::cosine: {
-      const double progress = std::min(1.0, (at - warm_up) / std::max(1.0, total - warm_up));
+    case Kind::linear: return low + (schedule.peak - low) * (1 - progress);
+    case Kind::cosine:
       return low + (schedule.peak - low) * 0.5 * (1.0 + std::cos(std::numbers::pi * progress));
-    }
     case Kind::triangular:
     case Kind::triangular2:
       return low + (schedule.peak - low) *

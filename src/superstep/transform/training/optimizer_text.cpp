@@ -15,7 +15,7 @@ struct Constant {
   const char* name;
   double OptimizerSpec::*place;
   NumberRange range;
-  bool sgd, adaptive, rmsprop;  // adaptive: adam, adamw, adamax
+  bool sgd, adaptive, rmsprop;  // adaptive: adam, adamw, adamax, lamb
 };
 
 constexpr double below_one = 0x1.fffffffffffffp-1;  // an average that forgets nothing never learns

@@ -20,7 +20,7 @@
 namespace superstep::transform {
 namespace {
 
-const std::vector<std::string> optimizer_names = {"sgd", "adam", "adamw", "adamax", "rmsprop"};
+const std::vector<std::string> optimizer_names = {"sgd", "adam", "adamw", "adamax", "rmsprop", "lamb"};
 
 std::vector<std::string> names_of(const Graph& graph, std::span<const ValueId> ids) {
   std::vector<std::string> names;
@@ -203,6 +203,7 @@ class TrainingStep {
       case OptimizerKind::adamw: return update_by_adam(step);
       case OptimizerKind::adamax: return update_by_adamax(step);
       case OptimizerKind::rmsprop: return update_by_rmsprop(step);
+      case OptimizerKind::lamb: return update_by_lamb(step);
     }
   }
 
@@ -219,6 +220,25 @@ class TrainingStep {
                                 .epsilon = optimizer_.epsilon,
                                 .weight_decay = step.weight_decay,
                                 .decoupled = optimizer_.kind == OptimizerKind::adamw});
+    update(step.parameter, next.parameter);
+    builder_.update(m, next.m);
+    builder_.update(v, next.v);
+  }
+
+  void update_by_lamb(const Update& step) {
+    const Var m = buffer("lamb.m", step.parameter), v = buffer("lamb.v", step.parameter);
+    const bool scaled = step.parameter.shape().rank() > 1;
+    const auto next = scaled ? op::lamb(step.parameter, step.gradient, m, v, step_, rate_,
+                                        {.beta1 = optimizer_.beta1,
+                                         .beta2 = optimizer_.beta2,
+                                         .epsilon = optimizer_.epsilon,
+                                         .weight_decay = step.weight_decay})
+                             : op::adam(step.parameter, step.gradient, m, v, step_, rate_,
+                                        {.beta1 = optimizer_.beta1,
+                                         .beta2 = optimizer_.beta2,
+                                         .epsilon = optimizer_.epsilon,
+                                         .weight_decay = step.weight_decay,
+                                         .decoupled = true});
     update(step.parameter, next.parameter);
     builder_.update(m, next.m);
     builder_.update(v, next.v);
@@ -290,6 +310,7 @@ OptimizerKind optimizer_kind_from_name(std::string_view name) {
 
 OptimizerSpec usual_optimizer(OptimizerKind kind) {
   if (kind == OptimizerKind::rmsprop) return {.kind = kind, .beta2 = 0.9, .epsilon = 1e-3};
+  if (kind == OptimizerKind::lamb) return {.kind = kind, .epsilon = 1e-6};
   return {.kind = kind};
 }
 

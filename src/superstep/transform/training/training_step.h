@@ -30,7 +30,9 @@
 
 namespace superstep::transform {
 
-enum class OptimizerKind : std::uint8_t { sgd, adam, adamw, adamax, rmsprop };
+// lamb: matrices take LAMB's step, biases and scales (parameters of less than two axes) Adam's with decoupled
+// decay, as its authors' own program leaves them out of the ratio.
+enum class OptimizerKind : std::uint8_t { sgd, adam, adamw, adamax, rmsprop, lamb };
 
 const char* name_of(OptimizerKind kind);
 OptimizerKind optimizer_kind_from_name(std::string_view name);  // throws Error (invalid_argument), nearest
@@ -40,8 +42,8 @@ struct OptimizerSpec {
   OptimizerKind kind = OptimizerKind::adam;
   double momentum = 0;  // sgd, rmsprop; 0 keeps no buffer
   bool nesterov = false;
-  double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;  // adam, adamw, adamax; rmsprop: beta2, its decay
-  double weight_decay = 0;                            // added to the gradient; adamw: decoupled from it
+  double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;  // adam, adamw, adamax, lamb; rmsprop: beta2, its decay
+  double weight_decay = 0;                            // added to the gradient; adamw, lamb: decoupled from it
   // All gradients together are made shorter where their norm is above this (R. Pascanu et al., ICML 2013);
   // before any decay is added. 0: they are taken as they are.
   double clip = 0;

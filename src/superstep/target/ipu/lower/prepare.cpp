@@ -5,9 +5,13 @@
 
 #include "superstep/op/elementwise/arithmetic.h"
 #include "superstep/op/elementwise/cast.h"
+#include "superstep/op/elementwise/logic.h"
+#include "superstep/op/move/creation.h"
 #include "superstep/op/move/movement.h"
 #include "superstep/op/move/view.h"
 #include "superstep/op/rows/channel_statistics.h"
+#include "superstep/op/rows/reduction.h"
+#include "superstep/op/training/optimizer.h"
 #include "superstep/transform/expand.h"
 #include "superstep/transform/pipeline.h"
 #include "superstep/transform/rewrite.h"
@@ -150,8 +154,35 @@ std::function<bool(graph::Graph&)> rewriting(Wanted wanted, Rewriting each) {
   };
 }
 
+// Its steps need the norms of whole tensors, which lie on all tiles.
+bool has_a_ratio_of_norms(const graph::Graph& /*graph*/, const graph::Node& node) {
+  return node.op == "superstep.Lamb";
+}
+
 void unroll(transform::Rewrite& rewrite, const graph::Node& node) {
   rewrite.replace(node, transform::decomposition(rewrite, node));
+}
+
+// Adam's step from zero at the rate -1 is the direction, moments and their corrections with it: tiles count
+// steps there, and have no f64 for them.
+void optimize_by_norms(transform::Rewrite& rewrite, const graph::Node& node) {
+  const std::vector<Var> in = rewrite.now(node.inputs);
+  const graph::Attributes& a = node.attributes;
+  const Var p = in[0];
+  op::Builder& b = rewrite.builder();
+  const op::AdamStep step = op::adam(op::constant_of_shape(b, p.element(), p.shape()), in[1], in[2], in[3],
+                                     in[4], b.scalar(in[5].element(), -1),
+                                     {.beta1 = a.number("beta1", 0.9),
+                                      .beta2 = a.number("beta2", 0.999),
+                                      .epsilon = a.number("epsilon", 1e-6)});
+  Var direction = step.parameter;
+  if (const double decay = a.number("weight_decay", 0); decay != 0) direction = direction + p * decay;
+  const auto norm = [](Var x) { return op::reduce_l2(op::cast(x, ElementType::f32)); };
+  const Var weight = norm(p), length = norm(direction), zero = b.scalar(ElementType::f32, 0);
+  const Var both = op::logical_and(op::greater(weight, zero), op::greater(length, zero));
+  const Var ratio = op::where(both, weight / length, b.scalar(ElementType::f32, 1));
+  const Var factor = op::cast(op::cast(in[5], ElementType::f32) * ratio, p.element());
+  rewrite.replace(node, std::vector<Var>{p - direction * factor, step.m, step.v});
 }
 
 }  // namespace
@@ -169,6 +200,10 @@ std::vector<transform::Pass> graph_passes() {
       {.name = "unroll_large_cells",
        .run = rewriting(is_too_large_a_cell, unroll),
        .summary = "recurrent cells whose weights a tile cannot hold, as their steps",
+       .rounding = transform::Pass::sums},
+      {.name = "optimize_by_norms",
+       .run = rewriting(has_a_ratio_of_norms, optimize_by_norms),
+       .summary = "LAMB as its moments, the norms of whole tensors, and the step",
        .rounding = transform::Pass::sums},
       {.name = "optimize_apart",
        .run = rewriting(optimizes_several, optimize_apart),

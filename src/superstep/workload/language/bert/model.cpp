@@ -6,100 +6,14 @@
 // layers of width 768, no token types, no pooler; 66,362,880 parameters.
 #include <fmt/format.h>
 
-#include <cmath>
-
-#include "superstep/op/elementwise/arithmetic.h"
-#include "superstep/op/elementwise/cast.h"
-#include "superstep/op/move/movement.h"
-#include "superstep/op/move/view.h"
-#include "superstep/op/product/matmul.h"
-#include "superstep/workload/attention.h"
 #include "superstep/workload/language/bert/bert.h"
-#include "superstep/workload/layers.h"
+#include "superstep/workload/language/bert/encoder.h"
 #include "superstep/workload/workload.h"
 
 namespace superstep::workload {
 namespace {
 
-constexpr double norm_epsilon = 1e-12, dropped_share = 0.1;
-constexpr double hidden_score = -10000;  // added to the scores of padding: its exponential is 0
-constexpr std::int64_t most_positions = 512;
 constexpr double masked_share = 0.15;  // of all words: the loss is the mean over these
-
-struct EncoderSizes {
-  std::int64_t layers, width, heads, length, vocabulary;
-};
-
-EncoderSizes encoder_sizes(const Options& options) {
-  const EncoderSizes sizes{options.integer("layers", 1, 96), options.integer("width", 8, 8192),
-                           options.integer("heads", 1, 128), options.integer("length", 4, most_positions),
-                           options.integer("vocabulary", 64, 1000000)};
-  if (sizes.width % sizes.heads != 0)
-    throw Error(ErrorCode::invalid_argument,
-                fmt::format("a width of {} cannot be divided into {} heads", sizes.width, sizes.heads),
-                "option heads", "take a divisor of the width");
-  return sizes;
-}
-
-class Encoder {
- public:
-  Encoder(Layers& layers, const EncoderSizes& sizes) : layers_(layers), b_(layers.builder()), s_(sizes) {}
-
-  Var run(Var ids, Var mask) {
-    Var x = embedded(ids);
-    const Var hidden = hidden_scores(mask);
-    for (std::int64_t i = 0; i < s_.layers; ++i) x = layer(x, hidden, fmt::format("layer{}", i));
-    return op::matmul(x, op::transpose(words_, {1, 0}));
-  }
-
- private:
-  Var embedded(Var ids) {
-    const Var words = layers_.embedding(ids, "embeddings.word", s_.vocabulary, s_.width);
-    words_ = b_.var(b_.graph().find_value("embeddings.word.weight"));
-    const Var table =
-        layers_.uniform("embeddings.position.weight", {most_positions, s_.width}, 0.02 * std::sqrt(3.0));
-    b_.set_name("embeddings");
-    const Var sum = words + op::slice(table, {0}, {s_.length}, {0});
-    b_.set_name({});
-    return layers_.dropout(layers_.layer_norm(sum, "embeddings.norm", norm_epsilon), "embeddings.dropout",
-                           dropped_share);
-  }
-
-  // 0 for words and a large negative number for padding: [N, 1, 1, T].
-  Var hidden_scores(Var mask) {
-    const op::NameScope scope(b_, "mask");
-    const Var padding = (1.0 - op::cast(mask, ElementType::f32)) * hidden_score;
-    return op::reshape(padding, {mask.shape()[0], 1, 1, s_.length});
-  }
-
-  Var attention(Var x, Var hidden, const std::string& name) {
-    const Var q = layers_.linear(x, name + ".query", s_.width),
-              k = layers_.linear(x, name + ".key", s_.width),
-              v = layers_.linear(x, name + ".value", s_.width);
-    Var mixed;
-    {
-      const op::NameScope scope(b_, name);
-      mixed = workload::attention(layers_, split_heads(q, s_.heads), split_heads(k, s_.heads),
-                                  split_heads(v, s_.heads), hidden, dropped_share);
-    }
-    return layers_.linear(mixed, name + ".out", s_.width);
-  }
-
-  Var layer(Var x, Var hidden, const std::string& name) {
-    const Var attended = layers_.dropout(attention(x, hidden, name + ".attention"),
-                                         name + ".attention.dropout", dropped_share);
-    x = layers_.layer_norm(attended + x, name + ".attention.norm", norm_epsilon);
-    const Var inner = layers_.gelu(layers_.linear(x, name + ".inner", 4 * s_.width));
-    const Var outer =
-        layers_.dropout(layers_.linear(inner, name + ".outer", s_.width), name + ".dropout", dropped_share);
-    return layers_.layer_norm(outer + x, name + ".norm", norm_epsilon);
-  }
-
-  Layers& layers_;
-  Builder& b_;
-  EncoderSizes s_;
-  Var words_;  // the table of embeddings
-};
 
 graph::Graph build_encoder(const char* name, std::int64_t batch, const Options& options, std::uint64_t seed) {
   const EncoderSizes sizes = encoder_sizes(options);
@@ -108,7 +22,8 @@ graph::Graph build_encoder(const char* name, std::int64_t batch, const Options& 
   Layers layers(b, seed);
   const Var ids = b.input("input_ids", ElementType::i64, {batch, sizes.length});
   const Var mask = b.input("attention_mask", ElementType::i64, {batch, sizes.length});
-  b.output("logits", Encoder(layers, sizes).run(ids, mask));
+  Encoder encoder(layers, sizes);
+  b.output("logits", encoder.scores(encoder.run({.ids = ids}, encoder.hidden_padding(mask))));
   return graph;
 }
 
@@ -146,16 +61,11 @@ std::span<const data::NameRule> distilbert_names() {
 }
 
 Workload encoder(const char* name, const EncoderSizes& s) {
-  const auto text = [](std::int64_t number) { return std::to_string(number); };
   return {
       .name = name,
       .summary = fmt::format("masked words of a synthetic language, by {} transformer layers of width {}",
                              s.layers, s.width),
-      .options = {{"layers", text(s.layers), "one after the other"},
-                  {"width", text(s.width), "of every token"},
-                  {"heads", text(s.heads), "of attention; a divisor of the width"},
-                  {"length", text(s.length), "tokens of a block, at most 512"},
-                  {"vocabulary", text(s.vocabulary), "tokens that there are"}},
+      .options = encoder_options(s),
       .build = nullptr,
       .parameters = 0,
       .inputs = {{"input_ids", ElementType::i64, {s.length}, "", "tokens, some of them masked"},

@@ -17,26 +17,19 @@ namespace {
 constexpr std::size_t blanks_each = 4, guesses = 4;
 constexpr std::int64_t words_around = 9;
 
-// A position that is scored.
+// A hidden word with its losses, nat.
 struct Blank {
-  std::size_t row;        // of the predictions
-  std::int64_t position;  // in the block
-  std::int64_t word;      // the true one
-  double loss, least;     // nat
+  ScoredWord word;
+  double loss, least;
 };
 
 struct Blocks {
   const Fields& fields;
   const Predictions& found;
   std::int64_t length;
-  std::size_t classes;
 
   std::int64_t at(const char* field, std::size_t row, std::int64_t position) const {
     return static_cast<std::int64_t>(fields.at(field).at(found.indices[row] * length + position));
-  }
-  std::span<const float> scores(std::size_t row, std::int64_t position) const {
-    const std::size_t place = row * static_cast<std::size_t>(length) + static_cast<std::size_t>(position);
-    return found.outputs[0].as<float>().subspan(place * classes, classes);
   }
 };
 
@@ -48,37 +41,32 @@ double log_of_sum(std::span<const float> scores) {
 }
 
 std::vector<Blank> blanks_of(const Blocks& blocks) {
+  const Tensor &least = blocks.fields.at("optimal_nats"), &labels = blocks.fields.at("labels");
   std::vector<Blank> blanks;
-  const Tensor& least = blocks.fields.at("optimal_nats");
-  for (std::size_t row = 0; row < blocks.found.indices.size(); ++row)
-    for (std::int64_t position = 0; position < blocks.length; ++position) {
-      const std::int64_t word = blocks.at("labels", row, position);
-      if (word < 0) continue;
-      const auto scores = blocks.scores(row, position);
-      const double loss = log_of_sum(scores) - scores[static_cast<std::size_t>(word)];
-      blanks.push_back(
-          {row, position, word, loss, least.at(blocks.found.indices[row] * blocks.length + position)});
-    }
+  for (const ScoredWord& each : scored_words(labels, blocks.found.indices, blocks.found.outputs[0])) {
+    const double loss = log_of_sum(each.scores) - each.scores[static_cast<std::size_t>(each.word)];
+    blanks.push_back({each, loss, least.at(blocks.found.indices[each.row] * blocks.length + each.place)});
+  }
   return blanks;
 }
 
 // The words around the blank; padding is left out.
 std::string sentence_of(const Blocks& blocks, const data::Language& language, const Blank& blank) {
-  const std::int64_t first = std::max<std::int64_t>(0, blank.position - words_around);
-  const std::int64_t last = std::min(blocks.length, blank.position + words_around + 1);
+  const std::int64_t first = std::max<std::int64_t>(0, blank.word.place - words_around);
+  const std::int64_t last = std::min(blocks.length, blank.word.place + words_around + 1);
   std::vector<std::string> words;
   if (first > 0) words.emplace_back("…");
   for (std::int64_t position = first; position < last; ++position) {
-    const auto token = static_cast<int>(blocks.at("input_ids", blank.row, position));
+    const auto token = static_cast<int>(blocks.at("input_ids", blank.word.row, position));
     if (token == data::token::pad) continue;
-    words.push_back(position == blank.position ? "▁▁▁▁" : language.surface(token));
+    words.push_back(position == blank.word.place ? "▁▁▁▁" : language.surface(token));
   }
   if (last < blocks.length) words.emplace_back("…");
   return fmt::format("{}", fmt::join(words, " "));
 }
 
-std::string guesses_of(const Blocks& blocks, const data::Language& language, const Blank& blank) {
-  const auto scores = blocks.scores(blank.row, blank.position);
+std::string guesses_of(const data::Language& language, const Blank& blank) {
+  const std::span<const float> scores = blank.word.scores;
   const double sum = log_of_sum(scores);
   std::vector<int> order(scores.size());
   std::iota(order.begin(), order.end(), 0);
@@ -110,21 +98,20 @@ page::Plot losses_plot(const std::vector<Blank>& blanks) {
 
 std::string present_masked_words(const Fields& fields, const Predictions& found, page::Page& page) {
   const std::int64_t length = fields.at("labels").shape()[1];
-  const std::size_t places = found.indices.size() * static_cast<std::size_t>(length);
-  const Blocks blocks{fields, found, length, found.outputs[0].as<float>().size() / places};
+  const Blocks blocks{fields, found, length};
   const std::vector<Blank> blanks = blanks_of(blocks);
   if (blanks.empty()) {
     page.paragraph("No word of these samples is hidden.");
     return {};
   }
-  const data::Language language({.vocabulary = static_cast<int>(blocks.classes)});
+  const data::Language language({.vocabulary = static_cast<int>(found.outputs[0].shape()[2])});
   std::vector<double> losses;
   for (const Blank& blank : blanks) losses.push_back(blank.loss);
   std::vector<std::vector<std::string>> rows;
   for (const Chosen& chosen : best_median_worst(losses, blanks_each)) {
     const Blank& blank = blanks[chosen.at];
     rows.push_back({chosen.why, sentence_of(blocks, language, blank),
-                    language.surface(static_cast<int>(blank.word)), guesses_of(blocks, language, blank),
+                    language.surface(static_cast<int>(blank.word.word)), guesses_of(language, blank),
                     fmt::format("{:.2f}", blank.loss), fmt::format("{:.2f}", blank.least)});
   }
   page.plot(losses_plot(blanks));

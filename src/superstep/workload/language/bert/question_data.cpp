@@ -1,0 +1,120 @@
+// Questions about text of a synthetic language. How often the best possible answer is right is known.
+#include <algorithm>
+#include <limits>
+
+#include "superstep/physics/language/language.h"
+#include "superstep/workload/language/bert/bert.h"
+#include "superstep/workload/metrics.h"
+#include "superstep/workload/table.h"
+
+namespace superstep::workload {
+namespace {
+
+using baseline::AnswerScore;
+using baseline::Span;
+using Tokens = std::span<const std::int32_t>;
+
+constexpr std::size_t longest_answer = 30;
+constexpr double allowed_of_best =
+    0.95;  // a model is good that is right so often as a share of the best there is
+
+Tokens tokens_of(const Fields& fields, std::int64_t question) {
+  const Tensor& ids = fields.at("input_ids");
+  const auto length = static_cast<std::size_t>(ids.shape()[1]);
+  return ids.as<std::int32_t>().subspan(static_cast<std::size_t>(question) * length, length);
+}
+
+Span truth_of(const Fields& fields, std::int64_t question) {
+  const Span truth{static_cast<std::int64_t>(fields.at("start").at(question)),
+                   static_cast<std::int64_t>(fields.at("end").at(question))};
+  const auto length = static_cast<std::int64_t>(tokens_of(fields, question).size());
+  if (truth.first < 0 || truth.last < truth.first || truth.last >= length)
+    throw Error(ErrorCode::bad_file, "an answer lies outside of its text", "start, end");
+  return truth;
+}
+
+std::vector<Metric> answer_quality(const Fields& fields, std::span<const std::int64_t> indices,
+                                   std::span<const Tensor> outputs) {
+  const Tensor& best = fields.at("optimal_exact");
+  AnswerScore sum;
+  double bound = 0;
+  for (std::size_t row = 0; row < indices.size(); ++row) {
+    const AnswerScore own =
+        baseline::score_answer(tokens_of(fields, indices[row]), answer_of(fields, indices[row], row, outputs),
+                               truth_of(fields, indices[row]));
+    sum.exact += own.exact, sum.f1 += own.f1;
+    bound += best.at(indices[row]);
+  }
+  const double count = std::max(1.0, static_cast<double>(indices.size()));
+  return {quality_metric("exact_match", sum.exact / count), quality_metric("f1", sum.f1 / count),
+          quality_metric("exact_bound", bound / count)};
+}
+
+// Nothing is learnt: all samples are judged alike.
+References shared_words(const TableSamples& samples) {
+  double first = 0, overlap = 0, best = 0;
+  for (const std::int64_t question : samples.indices) {
+    const Tokens tokens = tokens_of(samples.fields, question);
+    const Span truth = truth_of(samples.fields, question);
+    first += baseline::score_answer(tokens, baseline::first_words(tokens), truth).exact;
+    overlap += baseline::score_answer(tokens, baseline::answer_by_overlap(tokens), truth).exact;
+    best += samples.fields.at("optimal_exact").at(question);
+  }
+  const auto count = static_cast<double>(samples.indices.size());
+  return {.floor = Reference{"the first two words", first / count},
+          .conventional = Reference{"words shared with the question", overlap / count},
+          .limit = Reference{"the best answer there is", best / count},
+          .target = allowed_of_best * best / count};
+}
+
+}  // namespace
+
+Span best_span(std::span<const float> start, std::span<const float> end, std::size_t begin,
+               std::size_t stop) {
+  Span best{static_cast<std::int64_t>(begin), static_cast<std::int64_t>(begin)};
+  float highest = -std::numeric_limits<float>::infinity();
+  for (std::size_t first = begin; first < stop; ++first)
+    for (std::size_t last = first; last < std::min(stop, first + longest_answer); ++last)
+      if (const float score = start[first] + end[last]; score > highest) {
+        highest = score;
+        best = {static_cast<std::int64_t>(first), static_cast<std::int64_t>(last)};
+      }
+  return best;
+}
+
+Span answer_of(const Fields& fields, std::int64_t question, std::size_t row,
+               std::span<const Tensor> outputs) {
+  const Tokens tokens = tokens_of(fields, question);
+  const auto text = std::ranges::find(tokens, data::token::sep) - tokens.begin();
+  const auto begin = std::min(static_cast<std::size_t>(text) + 1, tokens.size() - 1);
+  const auto rest = tokens.subspan(begin);
+  const auto stop =
+      begin + static_cast<std::size_t>(std::ranges::find(rest, data::token::sep) - rest.begin());
+  const auto scores = [&](const Tensor& output) {
+    return output.as<float>().subspan(row * tokens.size(), tokens.size());
+  };
+  return best_span(scores(outputs[0]), scores(outputs[1]), begin, stop);
+}
+
+std::unique_ptr<Task> open_questions(const TaskSettings& settings, const Options& model) {
+  const int vocabulary = static_cast<int>(model.integer("vocabulary", 64, 1000000));
+  return open_table_task(
+      {.generator = "bert-base-squad",
+       .settings = {"length=" + model.text("length"), "vocabulary=" + model.text("vocabulary"),
+                    "exchanged=" + model.text("exchanged")},
+       .default_samples = 4000,
+       .training_share = 0.9,
+       .group = {},
+       .inputs = {{"input_ids"}, {"attention_mask"}, {"token_type_ids"}},
+       .targets = {{"start"}, {"end"}},
+       .more = {"optimal_exact"},
+       .quality = answer_quality,
+       .present = [vocabulary](
+                      const Fields& fields, const Predictions& found,
+                      page::Page& page) { return present_questions(vocabulary, fields, found, page); },
+       .references = shared_words,
+       .reference_seconds = 0.2},
+      settings);
+}
+
+}  // namespace superstep::workload

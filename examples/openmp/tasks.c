@@ -4,15 +4,6 @@
 
 enum { n = 4, length = 4 };
 
-static void sum_slice(const float* v, float* out) {
-  *out = 0;
-  for (int k = 0; k < length; k++) *out += v[k];
-}
-static void multiply_slice(const float* v, float* out) {
-  *out = 1;
-  for (int k = 0; k < length; k++) *out *= v[k];
-}
-
 int main(void) {
   float v1[n * length], v2[n] = {0}, v3[n] = {0};
   for (int k = 0; k < n * length; k++) v1[k] = 0.5f * k + 1;
@@ -32,10 +23,16 @@ int main(void) {
 #pragma omp parallel num_threads(n)
 #pragma omp single
     for (int t = 0; t < n; t++) {
-#pragma omp task depend(in : v1[t * length]) depend(out : v2[t])
-      sum_slice(&v1[t * length], &v2[t]);
-#pragma omp task depend(in : v1[t * length]) depend(out : v3[t])
-      multiply_slice(&v1[t * length], &v3[t]);
+#pragma omp task depend(in : v1[t * length : length]) depend(out : v2[t])
+      {
+        v2[t] = 0;
+        for (int k = 0; k < length; k++) v2[t] += v1[t * length + k];
+      }
+#pragma omp task depend(in : v1[t * length : length]) depend(out : v3[t])
+      {
+        v3[t] = 1;
+        for (int k = 0; k < length; k++) v3[t] *= v1[t * length + k];
+      }
 #pragma omp task depend(in : v2[t]) depend(inout : v3[t])
       v3[t] -= v2[t];
     }

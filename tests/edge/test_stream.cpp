@@ -90,7 +90,7 @@ TEST(Wire, ReadsWhatOthersWrite) {
 TEST(Wire, ReadsCompressedPixels) {
   std::size_t checked = 0;
   for (const auto& entry :
-       std::filesystem::directory_iterator(SUPERSTEP_SOURCE "/tests/fuzz/stream_message")) {
+       std::filesystem::directory_iterator(SUPERSTEP_SOURCE "/tests/fuzz/seeds/stream_message")) {
     const std::string name = entry.path().filename().string();
     if (!name.starts_with("lz4_") && !name.starts_with("bslz4_")) continue;
     const std::string message = read_text_file(entry.path());

@@ -1,4 +1,4 @@
-// Files of trained weights. tests/fuzz/gguf/all and tests/fuzz/torch_file/* were written by the packages gguf
+// Files of trained weights. tests/fuzz/seeds/gguf/all and tests/fuzz/seeds/torch_file/* were written by the packages gguf
 // 0.19 and PyTorch 2.15; the values that are expected of them are what those packages read.
 #include <gtest/gtest.h>
 
@@ -22,7 +22,7 @@ namespace superstep::data {
 using namespace std::string_literals;
 namespace {
 
-const std::filesystem::path seeds = std::filesystem::path(SUPERSTEP_SOURCE) / "tests/fuzz";
+const std::filesystem::path seeds = std::filesystem::path(SUPERSTEP_SOURCE) / "tests/fuzz/seeds";
 
 std::vector<std::byte> bytes_of(const std::filesystem::path& path) {
   const std::string text = read_text_file(path);

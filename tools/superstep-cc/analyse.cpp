@@ -3,6 +3,7 @@
 #include "functions.h"
 #include "maps.h"
 #include "region.h"
+#include "steering.h"
 #include "superstep/openmp/program/abi.h"
 #include "types.h"
 #include "walk.h"
@@ -43,14 +44,10 @@ const Stmt* only_statement(const Stmt* statement) {
 }
 
 // The loops that the construct's iterations are dealt by.
-bool read_distributed(Walk& walk, const OMPExecutableDirective* directive) {
+bool read_distributed(Walk& walk, const Nest& nest) {
   Region& region = walk.region;
-  std::size_t count = 1;
-  if (const auto* collapse = directive->getSingleClause<OMPCollapseClause>())
-    count = static_cast<std::size_t>(
-        collapse->getNumForLoops()->EvaluateKnownConstInt(walk.source.context).getZExtValue());
-  const Stmt* statement = directive->getInnermostCapturedStmt()->getCapturedStmt();
-  for (std::size_t k = 0; k < count; ++k) {
+  const Stmt* statement = nest.loop;
+  for (std::size_t k = 0; k < nest.depth; ++k) {
     const auto* loop = dyn_cast<ForStmt>(only_statement(statement));
     if (!loop) return region.refuse_dealing("not-affine: the loops are not nested tightly"), false;
     Loop read;
@@ -115,23 +112,39 @@ std::string mapped_pointer(const Region& region) {
   return "";
 }
 
+// Twice when elements are found by what is in memory: then all accesses to those arrays ask where they are,
+// and loops count their turns for the inspector.
+void visit_all(Walk& walk) {
+  Region& region = walk.region;
+  const Stmt* body = region.iteration ? region.iteration : region.body;
+  const Region before = region;
+  walk.visit(body);
+  if (!region.iteration || !region.not_dealt.empty()) return;
+  const std::set<int> gathered = gathered_items(walk, body);
+  if (gathered.empty()) return;
+  region = before;
+  for (const int item : steering_items(region, body)) region.items[static_cast<std::size_t>(item)].steers = true;
+  walk.start_again(gathered);
+  walk.visit(body);
+}
+
 }  // namespace
 
 void analyse(Source& source, Region& region) {
   Walk walk(source, region);
   walk.collect(region.body);
-  const OMPExecutableDirective* loops = read_nested(source, region);
+  const Nest nest = read_nested(source, region);
   add_implicit_items(source, region);
   add_functions(source, region);
   reduce_atomics(source, region);
-  if (!loops) region.refuse_dealing("");
-  if (!loops || !read_distributed(walk, loops)) {
+  if (!nest.loop) region.refuse_dealing("");
+  if (!nest.loop || !read_distributed(walk, nest)) {
     region.distributed.clear();
     region.iteration = nullptr;
   }
-  if (!loops) region.not_dealt = "one thread: no loop that is dealt to tiles";
+  if (!nest.loop) region.not_dealt = "one thread: no loop that is dealt to tiles";
   check_items(walk);
-  walk.visit(region.iteration ? region.iteration : region.body);
+  visit_all(walk);
   mark_written(walk);
   region.not_whole = unfit(source, region.body);
   if (region.not_whole.empty()) region.not_whole = mapped_pointer(region);

@@ -248,23 +248,62 @@ bool read_clauses(Source& source, Region& region) {
   return source.refusals == before;
 }
 
-const OMPExecutableDirective* read_nested(Source& source, Region& region) {
+namespace {
+
+// Nothing but tasks: those of one iteration may run one after the other, and those of others anywhere, when
+// their accesses do not meet.
+bool has_only_tasks(const ForStmt* loop) {
+  const Stmt* body = loop->getBody();
+  const auto* block = dyn_cast<CompoundStmt>(body);
+  if (!block) return isa<OMPTaskDirective>(body);
+  return !block->body_empty() &&
+         std::all_of(block->body_begin(), block->body_end(), [](const Stmt* each) { return isa<OMPTaskDirective>(each); });
+}
+
+bool leads_to_loops(OpenMPDirectiveKind kind) {
+  return isOpenMPLoopDirective(kind) || kind == llvm::omp::OMPD_loop || isOpenMPTeamsDirective(kind) ||
+         kind == llvm::omp::OMPD_parallel || kind == llvm::omp::OMPD_single ||
+         kind == llvm::omp::OMPD_master || kind == llvm::omp::OMPD_masked;
+}
+
+std::size_t collapsed(Source& source, const OMPExecutableDirective* directive) {
+  const auto* collapse = directive->getSingleClause<OMPCollapseClause>();
+  return collapse ? static_cast<std::size_t>(
+                        collapse->getNumForLoops()->EvaluateKnownConstInt(source.context).getZExtValue())
+                  : 1;
+}
+
+}  // namespace
+
+Nest read_nested(Source& source, Region& region) {
   const OMPExecutableDirective* directive = region.directive;
+  bool one_thread = false;
   while (!isa<OMPLoopDirective>(directive) && !isa<OMPGenericLoopDirective>(directive)) {
-    const Stmt* inside = directive->getInnermostCapturedStmt()->getCapturedStmt();
-    while (const auto* block = dyn_cast<CompoundStmt>(inside)) {
-      if (block->size() != 1) return nullptr;
-      inside = block->body_front();
+    const Stmt* inside = directive->hasAssociatedStmt() ? directive->getRawStmt() : nullptr;
+    while (inside) {
+      const auto* captured = dyn_cast<CapturedStmt>(inside);
+      const auto* block = dyn_cast<CompoundStmt>(inside);
+      if (block && block->size() != 1) return {};
+      if (!captured && !block) break;
+      inside = captured ? captured->getCapturedStmt() : block->body_front();
     }
-    directive = dyn_cast<OMPExecutableDirective>(inside);
-    if (!directive || !(isOpenMPLoopDirective(directive->getDirectiveKind()) ||
-                        directive->getDirectiveKind() == llvm::omp::OMPD_loop ||
-                        isOpenMPTeamsDirective(directive->getDirectiveKind()) ||
-                        directive->getDirectiveKind() == llvm::omp::OMPD_parallel))
-      return nullptr;
+    if (const auto* loop = dyn_cast_or_null<ForStmt>(inside); loop && one_thread && has_only_tasks(loop)) {
+      region.of_tasks = true;
+      return {loop, 1};
+    }
+    directive = dyn_cast_or_null<OMPExecutableDirective>(inside);
+    if (!directive || !leads_to_loops(directive->getDirectiveKind())) return {};
+    // A worksharing loop inside single is not one that is dealt.
+    one_thread = one_thread || !(isOpenMPTeamsDirective(directive->getDirectiveKind()) ||
+                                 isOpenMPLoopDirective(directive->getDirectiveKind()) ||
+                                 isOpenMPParallelDirective(directive->getDirectiveKind()) ||
+                                 directive->getDirectiveKind() == llvm::omp::OMPD_loop);
+    if (one_thread && (isOpenMPLoopDirective(directive->getDirectiveKind()) ||
+                       directive->getDirectiveKind() == llvm::omp::OMPD_loop))
+      return {};
     read_directive(source, region, directive, false);
   }
-  return directive;
+  return {directive->getInnermostCapturedStmt()->getCapturedStmt(), collapsed(source, directive)};
 }
 
 void add_implicit_items(Source& source, Region& region) {

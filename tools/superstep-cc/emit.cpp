@@ -248,8 +248,14 @@ std::string Emitter::element_pointers(std::string& units) const {
     const std::string number = std::to_string(a);
     const Item& item = region_.items[static_cast<std::size_t>(access.item)];
     const std::string type = declare(source_, element_of(item.var->getType()), "*sst_d" + number);
-    head += "  " + type + " = (void *)((char *)sst_p->data[" + number + "] + sst_p->origin[" + number +
-            "] * (long)sizeof(*sst_d" + number + "));\n  (void)sst_d" + number + ";\n";
+    if (access.gathered)
+      head += "  " + type + " = sst_p->data[" + number + "]; const long sst_o" + number + " = sst_p->origin[" +
+              number + "];\n  sst_gather *const sst_g" + number + " = sst_p->gathers ? sst_p->gathers[" +
+              number + "] : 0;\n  (void)sst_d" + number + "; (void)sst_o" + number + "; (void)sst_g" +
+              number + ";\n";
+    else
+      head += "  " + type + " = (void *)((char *)sst_p->data[" + number + "] + sst_p->origin[" + number +
+              "] * (long)sizeof(*sst_d" + number + "));\n  (void)sst_d" + number + ";\n";
     for (int k = 0; k < loops_; ++k) {
       if (!moves(access, k)) continue;
       const std::string stride = "sst_p->strides[" + std::to_string(static_cast<int>(a) * loops_ + k) + "]";
@@ -310,12 +316,13 @@ std::string Emitter::tables() const {
   for (const Access& access : region_.accesses)
     accesses += "  {" + std::to_string(access.item) + ", " + std::to_string(access.subscripts.size()) + ", " +
                 (access.reads ? "1" : "0") + ", " + (access.writes ? "1" : "0") + ", " +
-                std::to_string(access.line) + "},\n";
+                std::to_string(access.line) + ", " + (access.gathered ? "1" : "0") + "},\n";
   for (std::size_t i = 0; i < region_.items.size(); ++i)
     if (region_.items[i].role == Role::reduced)
       reductions += "  {" + std::to_string(i) + ", " + std::to_string(region_.items[i].operation) + "},\n";
   for (const Work& work : region_.work) {
-    works += "  {" + std::to_string(work.loops) + "u";
+    works += "  {" + std::to_string(work.loops) + "u, " + std::to_string(work.inside) + "u, " +
+             std::to_string(work.counted);
     for (const double each :
          {work.starts, work.loads, work.stores, work.integers, work.floats, work.divisions, work.roots,
           work.exponentials, work.logarithms, work.sines, work.powers})
@@ -335,11 +342,12 @@ std::string Emitter::table(const std::string& file) const {
                        std::to_string(source_.line(place)) + ", " + std::to_string(source_.column(place)) +
                        ", ";
   for (const std::size_t count :
-       {region_.distributed.size(), region_.inner.size(), region_.extra.size(), region_.accesses.size(),
+       {region_.distributed.size(), region_.inner.size(), region_.extra.size(),
+        static_cast<std::size_t>(region_.counted), region_.accesses.size(),
         static_cast<std::size_t>(reductions), region_.work.size()})
     result += std::to_string(count) + ", ";
   result += "sst_accesses_" + id_ + ", sst_reductions_" + id_ + ", sst_works_" + id_ + ", " +
-            (region_.vectorised ? "1" : "0") + ", ";
+            (region_.vectorised ? "1" : "0") + ", " + (region_.of_tasks ? "1" : "0") + ", ";
   result += dealt_wanted() ? "sst_dealt_" + id_ + ", 0, " : "0, " + quoted(region_.not_dealt) + ", ";
   result += whole_wanted() ? "sst_whole_" + id_ + ", 0};\n" : "0, " + quoted(region_.not_whole) + "};\n";
   return result;
@@ -451,7 +459,7 @@ std::string emit_items(Source& source, const std::vector<Item>& items, bool all_
     int kind = memory ? item.kind : static_cast<int>(sst_look_up);
     if (!all_mapped && memory)
       kind |= (item.used ? sst_used : 0) | (item.written ? sst_written : 0) |
-              (item.used && item.reached ? sst_reached : 0);
+              (item.used && item.reached ? sst_reached : 0) | (item.steers ? sst_steers : 0);
     const std::string base =
         item.var->getType()->isPointerType() ? "(void *)(" + name + ")" : "(void *)&(" + name + ")";
     result += "      {" + quoted(name) + ", " + (memory ? item.address : "0") + ", " +

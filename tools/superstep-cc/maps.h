@@ -12,7 +12,12 @@ void map_memory(Source& source, const clang::Expr* expression, Item& item, bool 
 std::vector<Item> map_items(Source& source, const clang::OMPMapClause* clause);
 // Of an update: what it moves to, and from, the device.
 std::vector<Item> update_items(Source& source, const clang::OMPTargetUpdateDirective* directive);
-// The construct that has the loops when they are nested tightly in others; null: there is none.
-const clang::OMPExecutableDirective* read_nested(Source& source, Region& region);
+// The loops that are dealt, when they are nested tightly in constructs; or one that makes tasks and does nothing
+// else.
+struct Nest {
+  const clang::Stmt* loop = nullptr;  // null: there is none
+  std::size_t depth = 1;
+};
+Nest read_nested(Source& source, Region& region);
 
 }  // namespace superstep_cc

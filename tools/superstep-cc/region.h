@@ -26,6 +26,7 @@ struct Item {
   std::string times = "-1L", pitch = "0L";  // of an update, text
   int operation = -1;                       // of a reduction: openmp::Operator
   bool used = false, written = false, reached = false;
+  bool steers = false;            // its values decide which elements of others are gathered
   bool keeps_host_value = false;  // a pointer that leads nowhere on the device: compared, or written only
   bool in_function = false;       // a global that functions of the region name
   unsigned line = 0;
@@ -53,12 +54,13 @@ struct Access {
   std::vector<std::string> inner_extents;
   std::vector<Linear> subscripts;  // not valid: any element of the dimension
   std::vector<int> extra;          // by dimension: the number of its extra loop, or -1
-  bool reads = false, writes = false;
+  bool reads = false, writes = false, gathered = false;
   unsigned line = 0;
 };
 
 struct Work {
-  unsigned loops = 0;
+  unsigned loops = 0, inside = 0;
+  int counted = 0;
   double starts = 0, loads = 0, stores = 0, integers = 0, floats = 0, divisions = 0, roots = 0,
          exponentials = 0, logarithms = 0, sines = 0, powers = 0;
 };
@@ -71,6 +73,7 @@ struct Region {
   std::vector<Item> items;
   std::vector<Loop> distributed, inner;
   std::vector<std::string> extra;                  // extents
+  int counted = 0;                                 // loops whose turns an inspector counts
   std::vector<const clang::FunctionDecl*> clones;  // functions that have a version for tiles
   std::vector<Access> accesses;
   std::vector<Work> work;
@@ -80,6 +83,7 @@ struct Region {
   std::string device = "sst_default_device", host_if;  // text
   bool vectorised = false, asks_who = false;
   bool hidden_type = false;
+  bool of_tasks = false;  // what is dealt is a loop that makes tasks
   bool limited = false;  // clauses say how many teams or threads there may be
   bool chunked = false;  // which iterations follow one another on a thread
 

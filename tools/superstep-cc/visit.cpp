@@ -39,8 +39,8 @@ const void* known_function(llvm::StringRef name) {
 
 Work& Walk::work() {
   for (Work& each : region.work)
-    if (each.loops == around_) return each;
-  region.work.push_back({around_});
+    if (each.loops == around_ && each.inside == inside_ && each.counted == counted_) return each;
+  region.work.push_back({around_, inside_, counted_});
   return region.work.back();
 }
 
@@ -136,10 +136,35 @@ void Walk::guess_turns(const Stmt* loop) {
   region.guesses.push_back("a loop" + at(loop) + ", whose turns are not known at launch, counts as one turn");
 }
 
+// A loop whose turns depend on what is in memory: in a region that has an inspector it counts them.
+void Walk::visit_counted(const ForStmt* loop) {
+  const unsigned before = inside_;
+  const int around = counted_;
+  const bool counts = !gathered.empty() && loop->getInc() != nullptr;
+  if (loop->getInit()) visit(loop->getInit());
+  if (counts) {
+    work().starts += 1;
+    counted_ = ++region.counted;
+    inside_ = 0;
+    const unsigned end = source.end_of(loop->getInc());
+    region.edits.push_back(
+        {end, end, ", (void)(sst_p->turns && (sst_p->turns[" + std::to_string(counted_ - 1) + "] += 1))"});
+  } else {
+    guess_turns(loop);
+  }
+  if (loop->getCond()) visit_expression(loop->getCond());
+  if (loop->getInc()) visit_expression(loop->getInc());
+  visit(loop->getBody());
+  inside_ = before;
+  counted_ = around;
+}
+
 void Walk::visit_loop(const ForStmt* loop) {
   Loop read;
-  const unsigned before = around_;
-  if (region.inner.size() < 31 && read_loop(loop, read)) {
+  const unsigned before = around_, inside = inside_;
+  if (region.inner.size() >= 31 || !read_loop(loop, read)) {
+    visit_counted(loop);
+  } else {
     const unsigned bit = 1u << region.inner.size();
     work().starts += 1;
     // Values of a loop that runs down: from the lowest up.
@@ -157,14 +182,11 @@ void Walk::visit_loop(const ForStmt* loop) {
     }
     region.inner.push_back(read);
     around_ |= bit;
-  } else {
-    guess_turns(loop);
-    if (loop->getInit()) visit(loop->getInit());
-    if (loop->getCond()) visit_expression(loop->getCond());
-    if (loop->getInc()) visit_expression(loop->getInc());
+    inside_ |= counted_ > 0 ? bit : 0;
+    visit(loop->getBody());
   }
-  visit(loop->getBody());
   around_ = before;
+  inside_ = inside;
 }
 
 // An atomic construct whose variable is no result of a reduction.

@@ -104,6 +104,13 @@ void Walk::collect(const Stmt* body) {
   collector.TraverseStmt(const_cast<Stmt*>(body));
 }
 
+void Walk::start_again(std::set<int> items) {
+  gathered = std::move(items);
+  loaded_.clear();
+  around_ = inside_ = 0;
+  counted_ = 0;
+}
+
 std::string Walk::at(const Stmt* statement) const {
   return " (line " + std::to_string(source.line(statement->getBeginLoc())) + ")";
 }
@@ -346,6 +353,7 @@ bool Walk::access(const Expr* expression, bool reads, bool writes) {
   access.line = source.line(expression->getBeginLoc());
   access.reads = reads;
   access.writes = writes;
+  access.gathered = gathered.contains(number);
   const std::size_t dimensions = std::max<std::size_t>(1, reference.subscripts.size());
   access.inner_extents = extents_of(reference.var, dimensions);
   std::size_t used_extra = 0;
@@ -414,7 +422,9 @@ std::string Walk::element_text(int number, const Access& access, const Reference
           plus(value, "(long)(" + source.with(source.begin(part), source.end_of(part), region.edits) + ")");
     text = plus(text, "sst_x" + std::to_string(access.extra[d]) + " * (" + value + ")");
   }
-  return "sst_d" + id + "[" + (text.empty() ? "0" : text) + "]";
+  if (text.empty()) text = "0";
+  if (access.gathered) return "sst_d" + id + "[sst_gathered(sst_g" + id + ", sst_o" + id + " + " + text + ")]";
+  return "sst_d" + id + "[" + text + "]";
 }
 
 }  // namespace superstep_cc

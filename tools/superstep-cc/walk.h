@@ -17,10 +17,13 @@ class Walk {
   bool only_read(const clang::VarDecl* var) const { return !disturbed_.contains(var); }
   std::set<const clang::VarDecl*> reached;   // elements are, or may be, reached through these
   std::set<const clang::VarDecl*> followed;  // more than their value, as a pointer's, is asked for
+  std::set<int> gathered;                    // items whose elements the body asks for by number
 
   // for (i = first; i < end; i += step), with a counter that nothing else writes.
   bool read_loop(const clang::ForStmt* loop, Loop& result);
   void visit(const clang::Stmt* statement);
+  // From the beginning, with items whose elements the body asks for by number.
+  void start_again(std::set<int> gathered);
 
  private:
   Linear linear(const clang::Expr* expression);
@@ -42,6 +45,7 @@ class Walk {
   bool is_race(const clang::OMPAtomicDirective* directive) const;
   void guess_turns(const clang::Stmt* loop);
   void visit_loop(const clang::ForStmt* loop);
+  void visit_counted(const clang::ForStmt* loop);
   void visit_call(const clang::CallExpr* call);
   void visit_name(const clang::DeclRefExpr* name);
   void visit_local(const clang::VarDecl* var);
@@ -53,6 +57,8 @@ class Walk {
   std::set<const clang::Stmt*> increments_;
   std::set<std::pair<std::size_t, unsigned>> loaded_;  // accesses, by the loops that they were read in
   unsigned around_ = 0;                                // inner loops around here, as bits
+  unsigned inside_ = 0;                                // those of them in the counted loop around here
+  int counted_ = 0;                                    // that loop, from 1; 0: there is none
 };
 
 }  // namespace superstep_cc

@@ -15,6 +15,7 @@
 #include "superstep/base/system/child_process.h"
 #include "superstep/cli/command.h"
 #include "superstep/cli/shared/outcome.h"
+#include "superstep/openmp/program/profile_page.h"
 #include "superstep/openmp/program/report_json.h"
 
 namespace superstep::cli {
@@ -22,7 +23,7 @@ namespace {
 
 struct Arguments {
   std::vector<std::string> words;
-  std::string machine = "gc200", launch = "captured", keep, arguments;
+  std::string machine = "gc200", launch = "captured", keep, profile, arguments;
   std::int64_t units = 1, tiles = 0;
   bool check = false, timing_only = false, explain = false;
 };
@@ -106,6 +107,10 @@ void run_program(const Arguments& a) {
   setenv("SUPERSTEP_OMP_ON", a.machine.c_str(), 1);
   setenv("SUPERSTEP_OMP_OPTIONS", options_of(a).c_str(), 1);
   setenv("SUPERSTEP_OMP_REPORT", report.c_str(), 1);
+  if (!a.profile.empty()) {
+    make_folder(a.profile);  // before the work
+    setenv("SUPERSTEP_OMP_PROFILE", std::filesystem::absolute(a.profile).c_str(), 1);
+  }
   std::vector<std::string> call{program};
   std::istringstream arguments(a.arguments);
   for (std::string word; arguments >> word;) call.push_back(word);
@@ -119,6 +124,11 @@ void run_program(const Arguments& a) {
   }
   const openmp::ProgramReport result = openmp::read_program_report(report);
   show(result);
+  if (!a.profile.empty()) {
+    openmp::write_profile_page(result, files[0], a.profile);
+    if (!common().quiet)
+      fmt::print("written to {}\n", (std::filesystem::path(a.profile) / "profile.html").string());
+  }
   record::Result written = command_result("openmp", files[0], {{"on", a.machine}, {"options", options_of(a)}},
                                           {{.name = "cycles",
                                             .value = static_cast<double>(result.report.cycles),
@@ -152,13 +162,16 @@ void declare_openmp(CLI::App& command) {
   command.add_flag("--timing-only", a->timing_only, "cycles and memory alone, no data");
   command.add_flag("--explain", a->explain, "what becomes of every region, before it runs");
   command.add_option("--args", a->arguments, "the same as words behind --, in one text")->type_name("TEXT");
+  command.add_option("--profile", a->profile, "a folder for pages: regions by their lines, and the machine")
+      ->type_name("FOLDER");
   command.add_option("--keep", a->keep, "a folder for the translated C and the program")->type_name("FOLDER");
   command.footer(
       "Data of the regions are real, cycles are those of the machine's model. What is not dealt to tiles "
       "says why. Words behind -- are the program's.\n"
       "Examples:\n"
       "  superstep openmp heat.c --tiles 64 --check -- 130 20\n"
-      "  superstep openmp heat.c --units 4 --json heat.json");
+      "  superstep openmp heat.c --units 4 --json heat.json\n"
+      "  superstep openmp heat.c --profile pages/ -- 258 100    what each directive took, line by line");
   command.callback([a] { run_program(*a); });
 }
 

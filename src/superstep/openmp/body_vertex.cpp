@@ -24,6 +24,8 @@ struct BodyObject {
   bool ready = false;
   std::vector<void*> data;
   std::vector<std::int64_t> origin, strides;
+  std::vector<Gather> gathers;      // an array of the region
+  std::vector<Gather*> of_access;   // empty: nothing is gathered
 
   explicit BodyObject(const Code* c) : code(c) {}
   void** fields() { return reinterpret_cast<void**>(this + 1); }
@@ -47,7 +49,32 @@ struct BodyObject {
       strides.insert(strides.end(), steps.begin(), steps.end());
     }
     data.resize(region.accesses.size());
+    if (!code->plan->gathers.empty()) prepare_gathers();
     ready = true;
+  }
+
+  void prepare_gathers() {
+    const Region& region = code->plan->region;
+    const auto part = static_cast<std::size_t>(states()[2 * region.distributed]);
+    for (const ElementRuns& runs : code->plan->gathers[part].elements) {
+      Gather& gather = gathers.emplace_back();
+      gather.first = runs.first.data();
+      gather.local = runs.local.data();
+      gather.runs = static_cast<std::int64_t>(runs.first.size());
+      gather.elements = runs.count;
+    }
+    for (const Access& access : region.accesses)
+      of_access.push_back(access.gathered ? &gathers[static_cast<std::size_t>(access.array)] : nullptr);
+  }
+
+  // What steers is what the plan was made for, so that this is a mistake of ours.
+  void check_gathers() const {
+    for (std::size_t array = 0; array < gathers.size(); ++array)
+      if (gathers[array].missed != 0)
+        throw Error(ErrorCode::internal,
+                    fmt::format("element {} of {} has not been received", gathers[array].outside,
+                                code->plan->region.arrays[array].name),
+                    to_string(code->plan->region.place));
   }
 
   void run(unsigned worker) {
@@ -74,7 +101,9 @@ struct BodyObject {
     region.body({share.begin.data(), share.end.data(), data.data(), origin.data(), strides.data(),
                  static_cast<std::int64_t>(region.loops.size()), reductions.data(), scalars,
                  states()[2 * axes], static_cast<std::int32_t>(code->plan->parts.size()),
-                 static_cast<std::int32_t>(worker), static_cast<std::int32_t>(code->workers)});
+                 static_cast<std::int32_t>(worker), static_cast<std::int32_t>(code->workers),
+                 of_access.empty() ? nullptr : of_access.data()});
+    check_gathers();
   }
 
   static void bind(void* field, std::span<const bsp::Piece> pieces) {

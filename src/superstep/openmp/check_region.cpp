@@ -37,6 +37,14 @@ void check_numbers(const Region& region) {
             fmt::format("{} subscripts of array {}, which has {} dimensions", access.subscripts.size(),
                         array.name, array.extents.size()));
   }
+  for (const Access& access : region.accesses) {
+    const auto array = static_cast<std::size_t>(access.array);
+    require(access.gathered == region.gathers(array) && !(access.gathered && access.writes), region,
+            fmt::format("array {} is gathered: all of its accesses are, and none writes",
+                        region.arrays[array].name));
+    require(!(access.writes && region.arrays[array].steers), region,
+            fmt::format("array {} decides what is gathered and is written", region.arrays[array].name));
+  }
   for (const Reduction& reduction : region.reductions) {
     require(known(reduction.array), region, fmt::format("there is no array {}", reduction.array));
     for (const Access& access : region.accesses)

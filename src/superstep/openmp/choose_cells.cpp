@@ -28,6 +28,7 @@ Inflow inflow(const Region& region, std::size_t array, const Box& part, double p
   bool any = false;
   for (const Access& access : region.accesses) {
     if (access.array != static_cast<int>(array) || !access.reads) continue;
+    if (access.gathered) return {};  // known when it has been inspected, after the cells
     const Box box = footprint(region, access, part);
     reached = any ? hull(reached, box) : box;
     any = true;

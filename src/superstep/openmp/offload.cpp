@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cstring>
+#include <set>
 
 #include "superstep/openmp/place.h"
 #include "superstep/openmp/present.h"
@@ -25,6 +26,10 @@ void put(std::string& key, const Work& work) {
   put(key, std::int64_t{vectorised});
 }
 
+std::uint64_t hash_of(const std::vector<std::byte>& bytes) {
+  return std::hash<std::string_view>()({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+}
+
 // Everything that tells one launch's plan from another's. The values of scalars do not: they are data.
 std::string key_of(const Region& region) {
   std::string key = to_string(region.place);
@@ -42,7 +47,7 @@ std::string key_of(const Region& region) {
     for (const std::int64_t extent : array.extents) put(key, extent);
   }
   for (const Access& access : region.accesses) {
-    put(key, access.array * 4 + access.reads * 2 + access.writes);
+    put(key, access.array * 8 + access.gathered * 4 + access.reads * 2 + access.writes);
     for (const Affine& subscript : access.subscripts) {
       put(key, subscript.constant);
       for (std::size_t k = 0; k < region.loops.size(); ++k) put(key, subscript.coefficient(k));
@@ -53,6 +58,7 @@ std::string key_of(const Region& region) {
     put(key, static_cast<std::int64_t>(reduction.op));
   }
   put(key, region.work);
+  for (const Work& work : region.turns) put(key, work);
   put(key, static_cast<std::int64_t>(region.scalars.size()));
   return key;
 }
@@ -63,6 +69,7 @@ struct KnownPlan {
   std::shared_ptr<const Plan> plan;  // made when the queue first runs
   std::uint64_t launches = 0;        // waiting in the queue
   bool scalars_vary = false;         // since a launch had others than the first
+  SteeringContents contents;                 // of arrays that steer what is gathered
   double weight() const {
     return static_cast<double>(launches) * static_cast<double>(region.iterations().volume()) *
            cycles_of(region.work, widest_float(region));
@@ -86,6 +93,7 @@ class Offload::Implementation {
   void transfer(CommandKind kind, PresentArray& there, std::byte* host, std::int64_t begin, std::int64_t end);
   void run();
   Report report() const;
+  std::vector<const bsp::Profile*> profiles() const;
 
   bsp::Device device_;
   OffloadOptions options_;
@@ -98,8 +106,19 @@ class Offload::Implementation {
     Program* holder = nullptr;  // whose engine has the newest values
   };
 
+  // What is known of an array's values without asking the device again.
+  struct Known {
+    std::shared_ptr<const std::vector<std::byte>> bytes;
+    std::uint64_t hash = 0;
+  };
+
+  bool resolve_gathers(Region& region, std::span<DeviceArray* const> arrays, SteeringContents& contents,
+                       std::string& key);
+  const Known* contents_of(DeviceArray& array);
+  void forget(const KnownPlan& plan, std::span<DeviceArray* const> arrays);
   bool stand_in(int plan);
   void check_results(const KnownPlan& known) const;
+  Plan plan_of(const KnownPlan& known);
   void place_queue();
   int place_plans();
   void mark_scalars();
@@ -114,13 +133,60 @@ class Offload::Implementation {
   std::vector<KnownPlan> plans_;
   std::map<std::string, std::unique_ptr<Program>> programs_;
   std::map<DeviceArray*, Memory> memory_;
+  std::map<DeviceArray*, Known> known_;            // not written since
+  std::map<std::string, std::set<std::string>> steered_;  // a place: the keys of what steered its launches
   std::vector<std::string> order_;     // regions, by first launch
   std::vector<std::string> replaced_;  // why launches were replaced by those that stood in
   std::uint64_t runs_ = 0;
 };
 
+// The values that an array will have when the queue has run. Null: only time is counted, and they are not
+// known.
+const Offload::Implementation::Known* Offload::Implementation::contents_of(DeviceArray& array) {
+  if (const auto known = known_.find(&array); known != known_.end()) return &known->second;
+  if (options_.timing_only) return nullptr;
+  run();
+  pull(array);
+  Known known;
+  known.bytes = std::make_shared<const std::vector<std::byte>>(memory_[&array].bytes);
+  known.hash = hash_of(*known.bytes);
+  return &(known_[&array] = std::move(known));
+}
+
+// False: every tile is to receive the gathered arrays whole, because what steers is written by the region, not
+// known, or never twice the same.
+bool Offload::Implementation::resolve_gathers(Region& region, std::span<DeviceArray* const> arrays,
+                                              SteeringContents& contents, std::string& key) {
+  constexpr std::size_t most_plans = 8;
+  contents.resize(arrays.size());
+  for (std::size_t slot = 0; slot < arrays.size(); ++slot) {
+    if (!region.arrays[slot].steers) continue;
+    for (std::size_t other = 0; other < arrays.size(); ++other)
+      for (const Access& access : region.accesses)
+        if (access.writes && access.array == static_cast<int>(other) && arrays[other] == arrays[slot])
+          return false;
+    const Known* known = contents_of(*arrays[slot]);
+    if (!known) return false;
+    contents[slot] = known->bytes;
+    put(key, static_cast<std::int64_t>(known->hash));
+  }
+  put(key, region.scalars.data(), region.scalars.size());
+  std::set<std::string>& seen = steered_[to_string(region.place)];
+  if (seen.size() >= most_plans && !seen.contains(key)) {
+    if (seen.size() == most_plans)
+      replaced_.push_back(fmt::format("replans: {} has gathered by {} sets of numbers; from now on its tiles "
+                                      "receive whole arrays",
+                                      to_string(region.place), most_plans));
+    seen.insert(std::string());  // no launch has it: this has been said
+    return false;
+  }
+  seen.insert(key);
+  return true;
+}
+
 // A command for the region on these arrays, its plan known; nothing waits in the queue yet.
-Command Offload::Implementation::prepare(const Region& region, std::span<void* const> pointers) {
+Command Offload::Implementation::prepare(const Region& asked, std::span<void* const> pointers) {
+  Region region = asked;
   if (pointers.size() != region.arrays.size())
     throw Error(ErrorCode::invalid_argument,
                 fmt::format("{} arrays for a region of {}", pointers.size(), region.arrays.size()),
@@ -141,7 +207,13 @@ Command Offload::Implementation::prepare(const Region& region, std::span<void* c
              where, "map the section that the region uses");
     arrays.push_back(there->array);
   }
-  std::string key = key_of(region);
+  SteeringContents contents;
+  std::string steering;
+  if (region.gathers() && !resolve_gathers(region, arrays, contents, steering)) {
+    region.receive_whole();
+    steering.clear();
+  }
+  std::string key = key_of(region) + steering;
   for (const DeviceArray* array : arrays) put(key, array->number);
   const auto [place, added] = plan_numbers_.try_emplace(std::move(key), static_cast<int>(plans_.size()));
   if (added) {
@@ -159,7 +231,7 @@ Command Offload::Implementation::prepare(const Region& region, std::span<void* c
       plan_numbers_.erase(place);
       throw;
     }
-    plans_.push_back({region, arrays, nullptr, 0, false});
+    plans_.push_back({region, arrays, nullptr, 0, false, std::move(contents)});
     if (const std::string where = to_string(region.place); std::ranges::find(order_, where) == order_.end())
       order_.push_back(where);
   }
@@ -172,8 +244,18 @@ Command Offload::Implementation::prepare(const Region& region, std::span<void* c
   return command;
 }
 
+// What a region writes is not known before it has run.
+void Offload::Implementation::forget(const KnownPlan& plan, std::span<DeviceArray* const> arrays) {
+  for (const Access& access : plan.region.accesses)
+    if (access.writes) known_.erase(arrays[static_cast<std::size_t>(access.array)]);
+  for (const Reduction& reduction : plan.region.reductions)
+    known_.erase(arrays[static_cast<std::size_t>(reduction.array)]);
+}
+
 void Offload::Implementation::launch(Command command) {
   ++plans_[static_cast<std::size_t>(command.plan)].launches;
+  for (const Command* each = &command; each; each = each->instead.get())
+    forget(plans_[static_cast<std::size_t>(each->plan)], each->arrays);
   queue_.push_back(std::move(command));
 }
 
@@ -193,6 +275,17 @@ void Offload::Implementation::transfer(CommandKind kind, PresentArray& there, st
   const std::size_t size = size_in_bytes(there.array->type);
   std::byte* first = host + static_cast<std::size_t>(begin) * size;
   if (kind == CommandKind::from_device) command.host = first;
+  if (kind == CommandKind::to_device) {
+    known_.erase(there.array);
+    // Numbers may steer what is gathered, which decides what is counted.
+    if (begin == 0 && end == there.array->count && !is_floating(there.array->type)) {
+      Known known;
+      known.bytes = std::make_shared<const std::vector<std::byte>>(
+          first, first + static_cast<std::size_t>(end) * size);
+      known.hash = hash_of(*known.bytes);
+      known_[there.array] = std::move(known);
+    }
+  }
   if (kind == CommandKind::to_device && !options_.timing_only)
     command.data.assign(first, first + static_cast<std::size_t>(end - begin) * size);
   queue_.push_back(std::move(command));
@@ -238,6 +331,18 @@ void Offload::Implementation::place_queue() {
       if (!array->placement) place_evenly(*array, device_);
 }
 
+// The region placed, with its arrays.
+Plan Offload::Implementation::plan_of(const KnownPlan& known) {
+  std::vector<double> weights;
+  if (known.region.gathers() && known.region.distributed == 1)
+    weights = Inspector(known.region, known.contents).weights();
+  const Cells cells = place_region(known.region, known.arrays, device_, weights);
+  check_results(known);
+  Plan plan = make_plan(known.region, cells, device_.workers, known.contents);
+  place_gathered(plan, known.arrays);
+  return plan;
+}
+
 // Makes the plans that the queue needs. Gives the number of one that had to be replaced in the queue, or -1.
 int Offload::Implementation::place_plans() {
   std::vector<std::size_t> waiting;
@@ -248,9 +353,7 @@ int Offload::Implementation::place_plans() {
   for (const std::size_t i : waiting) {
     KnownPlan& known = plans_[i];
     try {
-      const Cells cells = place_region(known.region, known.arrays, device_);
-      check_results(known);
-      known.plan = std::make_shared<const Plan>(make_plan(known.region, cells));
+      known.plan = std::make_shared<const Plan>(plan_of(known));
     } catch (const Error& error) {
       if (!stand_in(static_cast<int>(i))) {
         for (KnownPlan& each : plans_) each.launches = 0;
@@ -396,6 +499,18 @@ void add(ReportRow& row, const bsp::StepProfile& step, std::uint64_t times) {
   row.tiles = std::max(row.tiles, step.compute_tiles);
 }
 
+void add(std::vector<ReportStep>& steps, const std::string& region, const std::string& what,
+         const bsp::StepProfile& step, std::uint64_t times) {
+  auto place = std::ranges::find_if(
+      steps, [&](const ReportStep& known) { return known.region == region && known.what == what; });
+  if (place == steps.end()) place = steps.insert(steps.end(), {region, what});
+  place->times += times;
+  place->cycles += step.cost.total() * times;
+  place->exchanged_bytes += step.exchanged_bytes * times;
+  place->host_bytes += step.host_bytes * times;
+  place->tiles = std::max(place->tiles, step.compute_tiles);
+}
+
 }  // namespace
 
 Report Offload::Implementation::report() const {
@@ -419,13 +534,23 @@ Report Offload::Implementation::report() const {
       auto row = std::ranges::find_if(report.rows, [&](const ReportRow& candidate) {
         return step.name.starts_with(candidate.what + " ");
       });
-      add(row == report.rows.end() ? report.rows.back() : *row, step, profile.total.times[i]);
+      if (profile.total.times[i] == 0) continue;
+      const bool found = row != report.rows.end();
+      add(found ? *row : report.rows.back(), step, profile.total.times[i]);
+      add(report.steps, found ? row->what : report.rows.back().what,
+          found ? step.name.substr(row->what.size() + 1) : step.name, step, profile.total.times[i]);
     }
     for (ReportRow& row : report.rows)
       if (const auto found = program->launches.find(row.what); found != program->launches.end())
         row.launches += found->second * profile.run_count;
   }
   return report;
+}
+
+std::vector<const bsp::Profile*> Offload::Implementation::profiles() const {
+  std::vector<const bsp::Profile*> result;
+  for (const auto& [key, program] : programs_) result.push_back(&program->queue.engine->profile());
+  return result;
 }
 
 Offload::Offload(bsp::Device device, const OffloadOptions& options)
@@ -506,6 +631,8 @@ void Offload::finish() { implementation_->run(); }
 const bsp::Device& Offload::device() const { return implementation_->device_; }
 
 Report Offload::report() const { return implementation_->report(); }
+
+std::vector<const bsp::Profile*> Offload::profiles() const { return implementation_->profiles(); }
 
 const bsp::Profile* Offload::last_profile() const { return implementation_->last_; }
 

@@ -36,10 +36,17 @@ struct ReportRow {
   std::uint64_t cycles() const { return compute + exchange + sync + host + control; }
 };
 
+// The same steps of a region, or of the transfers, over all runs: "halo of u", "compute", "u from the host".
+struct ReportStep {
+  std::string region, what;
+  std::uint64_t times = 0, cycles = 0, exchanged_bytes = 0, host_bytes = 0, tiles = 0;
+};
+
 struct Report {
   std::string device;
   double clock_hz = 0;
   std::vector<ReportRow> rows;  // regions in the order of their first launch, then transfers
+  std::vector<ReportStep> steps;  // what the rows are made of
   std::uint64_t cycles = 0;     // of all runs
   std::uint64_t fullest_tile_bytes = 0, bytes_per_tile = 0;
   std::uint64_t programs = 0, runs = 0;  // queues compiled, and run
@@ -95,6 +102,8 @@ class Offload {
   Report report() const;
   // Of the program that ran last; null when none has.
   const bsp::Profile* last_profile() const;
+  // Of all programs, in no order that means anything.
+  std::vector<const bsp::Profile*> profiles() const;
 
  private:
   class Implementation;

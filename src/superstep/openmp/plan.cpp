@@ -28,10 +28,20 @@ void check_written(const Plan& plan, std::size_t array) {
   }
 }
 
+void inspect(Plan& plan, std::uint32_t workers, const SteeringContents& contents) {
+  Inspector inspector(plan.region, contents);
+  for (const PlanPart& part : plan.parts) {
+    std::vector<Box> shares;
+    for (std::int64_t worker = 0; worker < workers; ++worker)
+      shares.push_back(worker_share(part.iterations, worker, workers));
+    plan.gathers.push_back(inspector.part(shares));
+  }
+}
+
 }  // namespace
 
-Plan make_plan(Region region, Cells iterations) {
-  Plan plan{std::move(region), std::move(iterations), {}, {}};
+Plan make_plan(Region region, Cells iterations, std::uint32_t workers, const SteeringContents& contents) {
+  Plan plan{std::move(region), std::move(iterations), {}, {}, {}};
   plan.iterations.for_each([&](std::uint32_t tile, const Box& cell) {
     if (!cell.empty()) plan.parts.push_back({tile, cell});
   });
@@ -54,6 +64,7 @@ Plan make_plan(Region region, Cells iterations) {
     }
   }
   for (std::size_t array = 0; array < plan.uses.size(); ++array) check_written(plan, array);
+  if (plan.region.gathers()) inspect(plan, workers, contents);
   return plan;
 }
 
@@ -79,7 +90,11 @@ Box worker_share(const Box& iterations, std::int64_t worker, std::int64_t worker
 bsp::PerfEstimate cost_of_part(const Plan& plan, const PlanPart& part, const bsp::Device& device) {
   // Starting a worker, and a loop (GU, as where cells are chosen).
   constexpr double start_cycles = 20, row_cycles = 3;
-  const double cycles = cycles_of(plan.region.work, widest_float(plan.region));
+  const ElementType type = widest_float(plan.region);
+  const double cycles = cycles_of(plan.region.work, type);
+  double flops = static_cast<double>(part.iterations.volume()) * flops_of(plan.region.work);
+  const auto number = static_cast<std::size_t>(&part - plan.parts.data());
+  const auto* counted = plan.gathers.empty() ? nullptr : &plan.gathers[number].turns;
   double fullest = 0;
   for (std::int64_t worker = 0; worker < device.workers; ++worker) {
     const Box share = worker_share(part.iterations, worker, device.workers);
@@ -87,9 +102,14 @@ bsp::PerfEstimate cost_of_part(const Plan& plan, const PlanPart& part, const bsp
     const double rows = share.rank() > 0 && points > 0
                             ? points / static_cast<double>(share.extent(share.rank() - 1))
                             : points;
-    fullest = std::max(fullest, start_cycles + rows * row_cycles + points * cycles);
+    double sum = start_cycles + rows * row_cycles + points * cycles;
+    for (std::size_t loop = 0; counted && loop < plan.region.turns.size(); ++loop) {
+      const auto turns = static_cast<double>((*counted)[static_cast<std::size_t>(worker)][loop]);
+      sum += turns * cycles_of(plan.region.turns[loop], type);
+      flops += turns * flops_of(plan.region.turns[loop]);
+    }
+    fullest = std::max(fullest, sum);
   }
-  const double flops = static_cast<double>(part.iterations.volume()) * flops_of(plan.region.work);
   return {static_cast<std::uint64_t>(std::ceil(fullest * device.workers)), static_cast<std::uint64_t>(flops)};
 }
 
@@ -98,19 +118,8 @@ void run_on_host(const Region& region, const std::vector<void*>& arrays) {
   const Box iterations = region.iterations();
   std::vector<void*> data;
   std::vector<std::int64_t> origin, strides;
-  for (const Access& access : region.accesses) {
-    const auto& extents = region.arrays[static_cast<std::size_t>(access.array)].extents;
-    data.push_back(arrays[static_cast<std::size_t>(access.array)]);
-    std::int64_t first = 0;
-    std::vector<std::int64_t> steps(loops, 0);
-    for (std::size_t axis = 0; axis < extents.size(); ++axis) {
-      first = first * extents[axis] + access.subscripts[axis].constant;
-      for (std::size_t k = 0; k < loops; ++k)
-        steps[k] = steps[k] * extents[axis] + access.subscripts[axis].coefficient(k);
-    }
-    origin.push_back(first);
-    strides.insert(strides.end(), steps.begin(), steps.end());
-  }
+  for (const Access& access : region.accesses) data.push_back(arrays[static_cast<std::size_t>(access.array)]);
+  whole_strides(region, origin, strides);
   std::vector<std::vector<std::byte>> partial;
   std::vector<void*> reductions;
   for (const Reduction& reduction : region.reductions) {

@@ -7,6 +7,7 @@
 #include "superstep/bsp/compile/device.h"
 #include "superstep/bsp/graph/vertex_class.h"
 #include "superstep/openmp/cells.h"
+#include "superstep/openmp/gather.h"
 
 namespace superstep::openmp {
 
@@ -26,10 +27,12 @@ struct Plan {
   Cells iterations;
   std::vector<PlanPart> parts;
   std::vector<ArrayUse> uses;  // an array of the region
+  std::vector<PartGathers> gathers;  // a part, when the region gathers
 };
 
-// Throws Error ("footprint") when the boxes that two tiles write overlap.
-Plan make_plan(Region region, Cells iterations);
+// `contents`: of arrays that steer, for a region that gathers. Throws Error ("footprint") when the boxes that
+// two tiles write overlap, and what Inspector does.
+Plan make_plan(Region region, Cells iterations, std::uint32_t workers, const SteeringContents& contents = {});
 
 // The share of a worker of the part's iterations: along the first loop that is long enough, else the longest.
 Box worker_share(const Box& iterations, std::int64_t worker, std::int64_t workers);

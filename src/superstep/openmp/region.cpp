@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace superstep::openmp {
 
 std::string to_string(const SourcePlace& place) { return fmt::format("{}:{}", place.file, place.line); }
@@ -34,6 +36,41 @@ Box Region::iterations() const {
     box.end.push_back(std::max(loops[k].begin, loops[k].end));
   }
   return box;
+}
+
+bool Region::gathers() const {
+  return std::ranges::any_of(accesses, [](const Access& access) { return access.gathered; });
+}
+
+bool Region::gathers(std::size_t array) const {
+  return std::ranges::any_of(accesses, [&](const Access& access) {
+    return access.gathered && access.array == static_cast<int>(array);
+  });
+}
+
+namespace {
+
+void add(Work& sum, const Work& other) {
+  sum.loads += other.loads;
+  sum.stores += other.stores;
+  sum.integer_operations += other.integer_operations;
+  sum.float_operations += other.float_operations;
+  sum.divisions += other.divisions;
+  sum.square_roots += other.square_roots;
+  sum.exponentials += other.exponentials;
+  sum.logarithms += other.logarithms;
+  sum.sines += other.sines;
+  sum.powers += other.powers;
+  sum.inner_loops += other.inner_loops;
+}
+
+}  // namespace
+
+void Region::receive_whole() {
+  for (const Work& turn : turns) add(work, turn);
+  turns.clear();
+  for (Access& access : accesses) access.gathered = false;
+  for (RegionArray& array : arrays) array.steers = false;
 }
 
 Box footprint(const Region& region, const Access& access, const Box& iterations) {

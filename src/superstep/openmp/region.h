@@ -42,6 +42,7 @@ struct RegionArray {
   std::string name;
   ElementType type = ElementType::f32;
   std::vector<std::int64_t> extents;
+  bool steers = false;  // its values decide which elements of others are gathered, and how often loops turn
   std::int64_t count() const { return whole(extents).volume(); }
 };
 
@@ -50,6 +51,9 @@ struct Access {
   bool reads = true, writes = false;
   std::vector<Affine> subscripts;  // one a dimension of the array
   int line = 0;                    // for messages; 0: the region's
+  // The body finds its elements by number, through Part::gathers: of all accesses to an array or of none, and
+  // only where nothing is written.
+  bool gathered = false;
 };
 
 enum class Operator : std::uint8_t {
@@ -81,6 +85,18 @@ struct Work {
   bool vectorised = false;  // two f32, or four halves, an instruction
 };
 
+// Where a body finds an element of a gathered array: run r has elements first[r], first[r] + 1, ... of the
+// array, which are packed in a tile's memory from local[r] on, `elements` in all. While an inspector runs, the
+// array is there whole, and what is asked for is listed once.
+struct Gather {
+  const std::int64_t *first = nullptr, *local = nullptr;
+  std::int64_t runs = 0, elements = 0;
+  unsigned char* seen = nullptr;  // an element of the array; null: no inspector runs
+  std::int64_t* list = nullptr;
+  std::int64_t listed = 0;
+  std::int64_t missed = 0, outside = 0;  // whether one was asked for in vain, and which
+};
+
 // What a body works on: iterations begin[k] <= i[k] < end[k] of the distributed loops, the elements of access
 // a at data[a][origin[a] + sum over all loops of strides[a * loops + k] * i[k]], and partial results of the
 // reductions, which hold the operator's neutral elements when the body is called. A body touches nothing
@@ -94,6 +110,8 @@ struct Part {
   void* const* reductions;
   const void* scalars;
   std::int32_t team, teams, thread, threads;
+  Gather* const* gathers = nullptr;  // an access; null: arrays are there whole
+  std::int64_t* turns = nullptr;     // of each loop of Region::turns, counted while an inspector runs
 
   template <class T>
   T* at(int access) const {
@@ -119,12 +137,17 @@ struct Region {
   std::vector<Access> accesses;
   std::vector<Reduction> reductions;
   Work work;
+  std::vector<Work> turns;         // beside it, of one turn of each loop that the body counts
   std::vector<std::byte> scalars;  // firstprivate values, as the body takes them
   Body body = nullptr;
 
   // Both for messages: "heat.c:12", "u at heat.c:14".
   std::string where(const Access& access) const;
   Box iterations() const;  // of the distributed loops
+  bool gathers() const;    // any access does
+  bool gathers(std::size_t array) const;
+  // Gathered accesses become those of arrays that every tile has whole; counted loops count as one turn.
+  void receive_whole();
 };
 
 template <class T>

@@ -7,6 +7,15 @@
 extern "C" {
 #endif
 
+// Where the elements of a gathered array are: openmp::Gather.
+typedef struct sst_gather {
+  const long *first, *local;
+  long runs, elements;
+  unsigned char* seen;
+  long *list, listed;
+  long missed, outside;
+} sst_gather;
+
 // What a body is given: openmp::Part.
 typedef struct sst_part {
   const long *begin, *end;
@@ -16,6 +25,8 @@ typedef struct sst_part {
   void* const* reductions;
   const void* scalars;
   int team, teams, thread, threads;
+  sst_gather* const* gathers;
+  long* turns;
 } sst_part;
 typedef void (*sst_body)(const sst_part* part);
 
@@ -30,7 +41,8 @@ enum {
   sst_reached = 64,    // elements are reached through it, so that it must be found
   sst_constant = 128,  // on the host nobody writes it
   sst_written = 256,   // the region may write through it
-  sst_used = 512       // the region names it
+  sst_used = 512,      // the region names it
+  sst_steers = 1024    // its values decide which elements are gathered
 };
 
 // A list item with its memory in one launch. `base` is where element 0 would be: the array, or the pointer.
@@ -49,15 +61,18 @@ typedef struct sst_access {
   int item, dimensions;
   int reads, writes;
   int line;
+  int gathered;  // its body asks sst_gathered where the element is
 } sst_access;
 
 typedef struct sst_reduction {
   int item, op;  // op: openmp::Operator
 } sst_reduction;
 
-// What is done once in every iteration of the distributed loops and of the inner loops in `loops` (bits).
+// What is done once in every iteration of the distributed loops and of the inner loops in `loops` (bits); with
+// `counted`, in every turn of that counted loop (from 1) and of those in `inside`, which lie in it.
 typedef struct sst_work {
-  unsigned loops;
+  unsigned loops, inside;
+  int counted;
   double starts;  // inner loops begun
   double loads, stores, integers, floats, divisions, roots, exponentials, logarithms, sines, powers;
 } sst_work;
@@ -71,12 +86,12 @@ typedef struct sst_work {
 typedef struct sst_region {
   const char* file;
   int line, column;
-  int distributed, inner, extra;
+  int distributed, inner, extra, counted;
   int accesses, reductions, works;
   const sst_access* access;
   const sst_reduction* reduction;
   const sst_work* work;
-  int vectorised;
+  int vectorised, of_tasks;
   sst_body dealt;         // null: not dealt to tiles, for the reason beside it
   const char* not_dealt;  // "not-affine: ...", with the line
   sst_body whole;         // on whole arrays, on one tile; null: on the host
@@ -103,6 +118,38 @@ void* sst_omp_target_alloc(unsigned long bytes, int device);
 void sst_omp_target_free(void* memory, int device);
 int sst_omp_target_memcpy(void* to, const void* from, unsigned long bytes, unsigned long to_offset,
                           unsigned long from_offset, int to_device, int from_device);
+// The place of an element in a part's memory.
+static inline long sst_gathered(sst_gather* gather, long element) {
+  if (!gather) return element;
+  long low = 0, high = gather->runs;
+  if (gather->seen) {
+    if (element < 0 || element >= gather->elements) {
+      gather->missed = 1;
+      gather->outside = element;
+      return 0;
+    }
+    if (!gather->seen[element]) {
+      gather->seen[element] = 1;
+      gather->list[gather->listed++] = element;
+    }
+    return element;
+  }
+  while (high - low > 1) {
+    const long middle = low + (high - low) / 2;
+    if (gather->first[middle] <= element)
+      low = middle;
+    else
+      high = middle;
+  }
+  if (high > low) {
+    const long into = element - gather->first[low],
+               end = low + 1 < gather->runs ? gather->local[low + 1] : gather->elements;
+    if (into >= 0 && into < end - gather->local[low]) return gather->local[low] + into;
+  }
+  gather->missed = 1;
+  gather->outside = element;
+  return 0;
+}
 // Bodies whose functions ask who they are say so, and set back what was.
 const sst_part* sst_set_part(const sst_part* part);
 

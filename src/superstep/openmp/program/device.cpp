@@ -146,7 +146,8 @@ bool ProgramDevice::launch(const Launch& launch, RegionRecord& record) {
     }
   }
   if (table.whole && fits) {
-    if (table.distributed > 0) tell(record, reason, "one tile");
+    // Tasks that depend on each other are meant to run one after the other.
+    if (table.distributed > 0 && !table.of_tasks) tell(record, reason, "one tile");
     offload_.launch(launch.whole(), arrays);
     ++record.on_one_tile;
     return true;

@@ -40,6 +40,7 @@ class ProgramDevice {
   const Settings& settings() const { return settings_; }
   bool present(const void* address) const { return offload_.mapped(address).has_value(); }
   Report report() const { return offload_.report(); }
+  std::vector<const bsp::Profile*> profiles() const { return offload_.profiles(); }
   const std::map<std::pair<int, std::string>, RegionRecord>& regions() const { return regions_; }
   void finish() { offload_.finish(); }
 

@@ -187,6 +187,7 @@ Affine linear(const std::vector<Affine>& subscripts, const std::vector<long>& in
 // else they are numbers of elements, which may be taken apart again.
 void Launch::add_accesses(Region& region, Loops& loops, std::vector<Seen>& accesses) const {
   const auto first_extra = static_cast<std::size_t>(table_->distributed + table_->inner);
+  std::vector<bool> gathered;  // an array
   for (std::size_t array = 0; array < arrays_.size(); ++array) {
     const Offload::Mapped& mapped = arrays_[array];
     const auto size = static_cast<long>(size_in_bytes(mapped.type));
@@ -209,6 +210,15 @@ void Launch::add_accesses(Region& region, Loops& loops, std::vector<Seen>& acces
       extents.insert(extents.end(), shape->inner_extents.begin(), shape->inner_extents.end());
     }
     region.arrays.push_back({mapped.name, mapped.type, extents});
+    // Another name of the array may be used otherwise: then every tile receives it whole.
+    bool together_gathered = true;
+    for (const Seen& seen : accesses)
+      if (found_[static_cast<std::size_t>(seen.access->item)].array == static_cast<int>(array))
+        together_gathered = together_gathered && seen.access->gathered != 0 && seen.access->writes == 0;
+    gathered.push_back(together_gathered);
+    for (std::size_t i = 0; i < items_.size(); ++i)
+      if (found_[i].array == static_cast<int>(array) && items_[i].kind & sst_steers)
+        region.arrays.back().steers = true;
     for (Seen& seen : accesses) {
       const Found& found = found_[static_cast<std::size_t>(seen.access->item)];
       if (found.array != static_cast<int>(array)) continue;
@@ -227,7 +237,8 @@ void Launch::add_accesses(Region& region, Loops& loops, std::vector<Seen>& acces
   for (Seen& seen : accesses) {
     const int array = found_[static_cast<std::size_t>(seen.access->item)].array;
     region.accesses.push_back({array, seen.access->reads != 0, seen.access->writes != 0,
-                               std::move(seen.subscripts), seen.access->line});
+                               std::move(seen.subscripts), seen.access->line,
+                               gathered[static_cast<std::size_t>(array)]});
   }
 }
 
@@ -246,27 +257,48 @@ void Launch::add_reductions(Region& region) const {
   }
 }
 
-Work Launch::work(const Loops& loops) const {
+namespace {
+
+void add(Work& sum, const sst_work& work, double times) {
+  sum.inner_loops += times * work.starts;
+  sum.loads += times * work.loads;
+  sum.stores += times * work.stores;
+  sum.integer_operations += times * work.integers;
+  sum.float_operations += times * work.floats;
+  sum.divisions += times * work.divisions;
+  sum.square_roots += times * work.roots;
+  sum.exponentials += times * work.exponentials;
+  sum.logarithms += times * work.logarithms;
+  sum.sines += times * work.sines;
+  sum.powers += times * work.powers;
+}
+
+}  // namespace
+
+// How often all of the inner loops in `bits` turn.
+double Launch::trips(unsigned bits, const Loops& loops) const {
+  double times = 1;
+  for (int k = 0; k < table_->inner; ++k)
+    if (bits >> k & 1u) times *= loops.trips[static_cast<std::size_t>(table_->distributed + k)];
+  return times;
+}
+
+// Of one iteration, counted loops as one turn each, or without them.
+Work Launch::work(const Loops& loops, bool with_counted) const {
   Work sum;
   sum.vectorised = table_->vectorised != 0;  // if the accesses let it: dealt()
-  for (int i = 0; i < table_->works; ++i) {
-    const sst_work& work = table_->work[i];
-    double times = 1, starts = work.starts;
-    for (int k = 0; k < table_->inner; ++k)
-      if (work.loops >> k & 1u) times *= loops.trips[static_cast<std::size_t>(table_->distributed + k)];
-    sum.inner_loops += times * starts;
-    sum.loads += times * work.loads;
-    sum.stores += times * work.stores;
-    sum.integer_operations += times * work.integers;
-    sum.float_operations += times * work.floats;
-    sum.divisions += times * work.divisions;
-    sum.square_roots += times * work.roots;
-    sum.exponentials += times * work.exponentials;
-    sum.logarithms += times * work.logarithms;
-    sum.sines += times * work.sines;
-    sum.powers += times * work.powers;
-  }
+  for (int i = 0; i < table_->works; ++i)
+    if (const sst_work& work = table_->work[i]; with_counted || work.counted == 0)
+      add(sum, work, trips(work.loops, loops));
   return sum;
+}
+
+std::vector<Work> Launch::turns(const Loops& loops) const {
+  std::vector<Work> result(static_cast<std::size_t>(table_->counted));
+  for (int i = 0; i < table_->works; ++i)
+    if (const sst_work& work = table_->work[i]; work.counted > 0)
+      add(result[static_cast<std::size_t>(work.counted - 1)], work, trips(work.inside, loops));
+  return result;
 }
 
 namespace {
@@ -301,11 +333,12 @@ Region Launch::dealt() const {
   add_accesses(region, all, accesses);
   region.loops = all.ranges;
   add_reductions(region);
-  region.work = work(all);
+  region.work = work(all, !region.gathers());
+  if (region.gathers()) region.turns = turns(all);
   region.scalars = all_scalars();
   region.body = body_of(table_->dealt);
   split_linear_subscripts(region);
-  region.work.vectorised = region.work.vectorised && is_contiguous(region);
+  region.work.vectorised = region.work.vectorised && table_->extra == 0 && is_contiguous(region);
   return region;
 }
 
@@ -328,7 +361,7 @@ Region Launch::whole() const {
     region.accesses.push_back(access);
     region.loops.push_back({0, mapped.count});
   }
-  region.work = work(all);
+  region.work = work(all, true);
   region.work.vectorised = false;
   double times = 1;
   for (int k = 0; k < table_->distributed; ++k) times *= all.trips[static_cast<std::size_t>(k)];

@@ -48,7 +48,9 @@ class Launch {
   std::vector<Seen> seen_accesses(const long* numbers, const Loops& loops) const;
   void add_accesses(Region& region, Loops& loops, std::vector<Seen>& accesses) const;
   void add_reductions(Region& region) const;
-  Work work(const Loops& loops) const;
+  double trips(unsigned bits, const Loops& loops) const;
+  Work work(const Loops& loops, bool with_counted) const;
+  std::vector<Work> turns(const Loops& loops) const;
   std::vector<std::byte> all_scalars() const;
 
   const sst_region* table_;

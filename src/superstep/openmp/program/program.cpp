@@ -6,6 +6,7 @@
 #include <mutex>
 
 #include "superstep/openmp/program/device.h"
+#include "superstep/openmp/program/profile_page.h"
 #include "superstep/openmp/program/report_json.h"
 
 namespace superstep::openmp {
@@ -32,6 +33,8 @@ class Program {
   ~Program() {
     try {
       device_.finish();
+      if (!device_.settings().profile.empty())
+        write_program_pages(device_.profiles(), device_.settings().profile);
       if (device_.settings().report.empty()) return;
       std::ofstream file(device_.settings().report);
       file << json_of(device_).dump(1) << "\n";
@@ -76,7 +79,8 @@ std::span<const sst_item> list(const sst_item* items, int count) {
   return {items, static_cast<std::size_t>(count)};
 }
 
-static_assert(sizeof(sst_part) == sizeof(Part) && sizeof(long) == sizeof(std::int64_t));
+static_assert(sizeof(sst_part) == sizeof(Part) && sizeof(sst_gather) == sizeof(Gather) &&
+              sizeof(long) == sizeof(std::int64_t));
 
 }  // namespace
 

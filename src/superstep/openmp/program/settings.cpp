@@ -73,6 +73,7 @@ Settings settings_from_environment() {
   settings.disabled = offload == "disabled" || offload == "DISABLED";
   settings.mandatory = offload == "mandatory" || offload == "MANDATORY";
   settings.report = variable("SUPERSTEP_OMP_REPORT");
+  settings.profile = variable("SUPERSTEP_OMP_PROFILE");
   return settings;
 }
 

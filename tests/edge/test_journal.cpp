@@ -8,6 +8,7 @@
 #include "superstep/base/random.h"
 #include "superstep/edge/journal/journal.h"
 #include "tests/expect_error.h"
+#include "tests/file_size_limit.h"
 #include "tests/scratch.h"
 
 namespace superstep::edge {
@@ -52,6 +53,40 @@ std::size_t segments_in(const std::filesystem::path& folder) {
   for (const auto& entry : std::filesystem::directory_iterator(folder))
     count += entry.path().extension() == ".journal";
   return count;
+}
+
+// A frame that found no room is not in it, and no frame before it is lost; when there is room again the same
+// call works.
+TEST(Journal, GoesOnWhenAFullDiskHasRoomAgain) {
+  const ScratchFolder folder;
+  constexpr std::uint64_t most = 200;
+  std::uint64_t number = 0;
+  {
+    Journal journal(settings_in(folder));
+    journal.begin("s", most);
+    {
+      const FileSizeLimit full(2048);  // the next segment finds no room
+      try {
+        while (number < most) {
+          add_frame(journal, number);
+          ++number;
+        }
+        ADD_FAILURE() << "there was room";
+      } catch (const Error& error) {
+        EXPECT_EQ(error.code(), ErrorCode::io);
+        EXPECT_NE(std::string(error.what()).find("kept"), std::string::npos) << error.what();
+      }
+      EXPECT_GT(number, 0U);
+      EXPECT_THROW(add_frame(journal, number), Error);
+      journal.commit();  // what was taken before can be acknowledged
+    }
+    for (; number < most; ++number) add_frame(journal, number);
+    journal.commit();
+  }
+  Journal again(settings_in(folder));
+  std::uint64_t lost = 0;
+  EXPECT_EQ(replayed(again, lost).size(), most);
+  EXPECT_EQ(lost, 0U);
 }
 
 TEST(Journal, KeepsWhatHasNoAnswerInAFile) {

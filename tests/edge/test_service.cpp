@@ -54,6 +54,22 @@ void expect_near(const std::vector<float>& a, const std::vector<float>& b) {
   for (std::size_t i = 0; i < a.size(); ++i) ASSERT_NEAR(a[i], b[i], 1e-5 * (1 + std::abs(b[i]))) << i;
 }
 
+// Plans of one row are there at once, the others come while it answers.
+TEST(Service, WidensWhileItAnswers) {
+  const ModelSource source{.what = "braggnn"};
+  ModelService service("m", source, small_service());
+  const std::int64_t first = service.current()->sizes().front().rows;
+  EXPECT_EQ(first, 1);
+  const std::vector<float> early = ask(service, 7, 3).get().values;
+  service.wait_until_wide();
+  std::vector<std::int64_t> sizes;
+  for (const TimedSize& size : service.current()->sizes()) sizes.push_back(size.rows);
+  const Blueprint blueprint = read_blueprint(source, target::find_target("cpu"));
+  EXPECT_EQ(sizes, plan_sizes(blueprint, {.max_batch = service.settings().batcher.max_batch}));
+  EXPECT_GT(sizes.size(), 1U);
+  expect_near(early, ask(service, 7, 3).get().values);
+}
+
 TEST(Service, AnswersWhatTheModelSays) {
   for (const char* what : {"mlp", "braggnn"}) {
     ModelService service("m", {.what = what}, small_service());

@@ -1,6 +1,7 @@
 // Frames from a detector to files: both formats, every fault counted exactly, nothing else lost.
 #include <gtest/gtest.h>
 
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <thread>
 
@@ -8,6 +9,7 @@
 #include "superstep/edge/model/pixels.h"
 #include "superstep/edge/stream/cbor.h"
 #include "superstep/edge/stream/detector.h"
+#include "superstep/edge/stream/ends.h"
 #include "superstep/edge/stream/frames.h"
 #include "superstep/edge/stream/receiver.h"
 #include "superstep/run/user/arrays.h"
@@ -403,6 +405,37 @@ TEST(Stream, WritesOverNothing) {
   }
   EXPECT_TRUE(std::filesystem::exists(folder / "out/s-0001.h5"));
   EXPECT_TRUE(std::filesystem::exists(folder / "out/s-0002.h5"));
+}
+
+// Bytes of this process that are in memory.
+std::size_t resident_bytes() {
+  std::ifstream file("/proc/self/statm");
+  std::size_t size = 0, resident = 0;
+  file >> size >> resident;
+  return resident * 4096;
+}
+
+// Answers for a listener that does not read are dropped once a bounded number waits; nobody else is held
+// back.
+TEST(Stream, IsNotHeldBackByAListenerThatDoesNotRead) {
+  const auto outlet = open_publisher("tcp://127.0.0.1:*");
+  Socket sleeper(SocketKind::subscribe, outlet->endpoint(), {.high_water = 1});
+  MessageParts parts;
+  const std::vector<std::string> first{"first"};
+  for (int tries = 0; !sleeper.receive(parts, std::chrono::milliseconds(20)); ++tries) {
+    ASSERT_LT(tries, 500) << "it does not listen";
+    outlet->send(first, std::chrono::milliseconds(0));
+  }
+  const std::size_t before = resident_bytes();
+  const std::vector<std::string> answer{std::string(10'000, 'x')};
+  constexpr int answers = 20'000;  // 200 MB
+  for (int i = 0; i < answers; ++i) ASSERT_TRUE(outlet->send(answer, std::chrono::seconds(10))) << i;
+  EXPECT_LT(resident_bytes(), before + (std::size_t{64} << 20));
+  int came = 0;
+  while (sleeper.receive(parts, std::chrono::milliseconds(500)))
+    if (parts[0].size() == answer[0].size()) ++came;
+  EXPECT_GT(came, 0);
+  EXPECT_LT(came, answers);
 }
 
 TEST(Stream, PublishesAnswers) {

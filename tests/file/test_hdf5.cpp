@@ -1,8 +1,6 @@
 #include <gtest/gtest.h>
 #include <hdf5.h>
-#include <sys/resource.h>
 
-#include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
@@ -12,6 +10,7 @@
 #include "superstep/file/check.h"
 #include "superstep/file/hdf5/hdf5.h"
 #include "tests/expect_error.h"
+#include "tests/file_size_limit.h"
 #include "tests/scratch.h"
 
 namespace superstep::data {
@@ -238,25 +237,6 @@ TEST(Hdf5, ReadsBitshuffleWithLz4WhereThePluginIs) {
   EXPECT_LT(std::filesystem::file_size(folder / "a.h5"), 4096 * 4u);
   EXPECT_EQ(Hdf5File(folder / "a.h5").read("x", ElementType::i32).at(4095), 4095);
 }
-
-// A limit on the size of files: writing beyond it fails as on a full disk.
-class FileSizeLimit {
- public:
-  explicit FileSizeLimit(rlim_t bytes) {
-    ::getrlimit(RLIMIT_FSIZE, &before_);
-    const rlimit limit{bytes, before_.rlim_max};
-    ::setrlimit(RLIMIT_FSIZE, &limit);
-    handler_ = std::signal(SIGXFSZ, SIG_IGN);
-  }
-  ~FileSizeLimit() {
-    ::setrlimit(RLIMIT_FSIZE, &before_);
-    std::signal(SIGXFSZ, handler_);
-  }
-
- private:
-  rlimit before_{};
-  void (*handler_)(int);
-};
 
 void write_under_limit(const std::filesystem::path& path, rlim_t bytes, const Layout& layout) {
   Hdf5Writer writer(path);

@@ -30,7 +30,7 @@ ServedModel facts_of(const ModelService& model) {
     facts.version = version->id();
     facts.trained = version->trained();
     facts.batched = version->ports().batched;
-    facts.sizes.assign(version->sizes().begin(), version->sizes().end());
+    facts.sizes = version->sizes();
     facts.plan_bytes = version->plan_bytes();
   }
   return facts;

@@ -64,11 +64,14 @@ void Learner::stop() {
 
 std::shared_ptr<Version> Learner::compiled(const std::string& run) const {
   const target::Target& target = target::find_target(service_.settings().target);
-  return std::make_shared<Version>(read_blueprint({.what = run}, target), target,
-                                   VersionSettings{.max_batch = service_.settings().batcher.max_batch,
-                                                   .workers = 1,
-                                                   .threads = 1,
-                                                   .row_by_row = service_.settings().row_by_row});
+  const Blueprint blueprint = read_blueprint({.what = run}, target);
+  auto version = std::make_shared<Version>(blueprint, target,
+                                           VersionSettings{.max_batch = service_.settings().batcher.max_batch,
+                                                           .workers = 1,
+                                                           .threads = 1,
+                                                           .row_by_row = service_.settings().row_by_row});
+  version->widen(blueprint, target);
+  return version;
 }
 
 // --- what the stream tells

@@ -18,6 +18,22 @@ std::vector<Tensor> tensors_of(std::span<const target::Executable::Port> ports) 
   return tensors;
 }
 
+// Of one call: the least of several, since what other programs of the machine add is not the plan's. Long
+// calls are made less often.
+double seconds_of(target::Executable& executable, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
+  constexpr int most_calls = 7;
+  constexpr double long_enough = 0.05;  // of all calls, seconds
+  double least = std::numeric_limits<double>::infinity();
+  executable.run(inputs, outputs);  // touches its memory
+  const Stopwatch all;
+  for (int call = 0; call < most_calls && (call == 0 || all.seconds() < long_enough); ++call) {
+    const Stopwatch watch;
+    executable.run(inputs, outputs);
+    least = std::min(least, watch.seconds());
+  }
+  return least;
+}
+
 }  // namespace
 
 std::vector<std::int64_t> plan_sizes(const Blueprint& blueprint, const VersionSettings& settings) {
@@ -29,30 +45,17 @@ std::vector<std::int64_t> plan_sizes(const Blueprint& blueprint, const VersionSe
   return sizes;
 }
 
-Version::Plan Version::compiled(const Blueprint& blueprint, const target::Target& target, std::int64_t rows,
-                                int threads) {
+std::shared_ptr<Version::Plan> Version::compiled(const Blueprint& blueprint, const target::Target& target,
+                                                 std::int64_t rows) {
   const std::int64_t batch = ports_.batched ? rows : blueprint.call_rows;
-  target::CompileOptions options{.batch = batch, .threads = threads};
+  target::CompileOptions options{.batch = batch, .threads = settings_.threads};
   if (!ports_.batched) options.micro_batch = batch;
-  Plan plan;
-  plan.executable = target.compile(blueprint.graph, options);
-  plan.inputs = tensors_of(plan.executable->inputs());
-  plan.outputs = tensors_of(plan.executable->outputs());
-  plan_bytes_ += plan.executable->summary().bytes_in_all();
+  auto plan = std::make_shared<Plan>();
+  plan->executable = target.compile(blueprint.graph, options);
+  plan->inputs = tensors_of(plan->executable->inputs());
+  plan->outputs = tensors_of(plan->executable->outputs());
+  plan_bytes_ += plan->executable->summary().bytes_in_all();
   return plan;
-}
-
-// The least of several: what other programs of the machine add is not the plan's.
-double Version::timed(Plan& plan) const {
-  constexpr int calls = 7;
-  double least = std::numeric_limits<double>::infinity();
-  plan.executable->run(plan.inputs, plan.outputs);  // touches its memory
-  for (int call = 0; call < calls; ++call) {
-    const Stopwatch watch;
-    plan.executable->run(plan.inputs, plan.outputs);
-    least = std::min(least, watch.seconds());
-  }
-  return least;
 }
 
 Version::Version(const Blueprint& blueprint, const target::Target& target, const VersionSettings& settings)
@@ -60,13 +63,36 @@ Version::Version(const Blueprint& blueprint, const target::Target& target, const
       digest_(blueprint.digest),
       ports_(blueprint.ports),
       trained_(blueprint.trained),
-      max_batch_(blueprint.ports.batched ? settings.max_batch : 1),
-      workers_(static_cast<std::size_t>(settings.workers)) {
-  for (const std::int64_t rows : plan_sizes(blueprint, settings)) {
-    for (Plans& plans : workers_) plans.push_back(compiled(blueprint, target, rows, settings.threads));
-    sizes_.push_back({rows, timed(workers_[0].back())});
+      settings_(settings),
+      max_batch_(blueprint.ports.batched ? settings.max_batch : 1) {
+  auto none = std::make_shared<Widths>();
+  none->workers.resize(static_cast<std::size_t>(settings.workers));
+  widths_ = std::move(none);
+  add(blueprint, target, 1);
+}
+
+std::shared_ptr<const Version::Widths> Version::widths() const {
+  const std::scoped_lock lock(mutex_);
+  return widths_;
+}
+
+// Plans of so many rows beside those that are there.
+void Version::add(const Blueprint& blueprint, const target::Target& target, std::int64_t rows) {
+  auto next = std::make_shared<Widths>(*widths());
+  for (auto& plans : next->workers) plans.push_back(compiled(blueprint, target, rows));
+  Plan& first = *next->workers[0].back();
+  next->sizes.push_back({rows, seconds_of(*first.executable, first.inputs, first.outputs)});
+  next->splits = cheapest_splits(next->sizes, max_batch_);
+  const std::scoped_lock lock(mutex_);
+  widths_ = std::move(next);
+}
+
+void Version::widen(const Blueprint& blueprint, const target::Target& target, const std::atomic<bool>* stop) {
+  const std::int64_t widest = widths()->sizes.back().rows;
+  for (const std::int64_t rows : plan_sizes(blueprint, settings_)) {
+    if (stop && *stop) return;
+    if (rows > widest) add(blueprint, target, rows);
   }
-  splits_ = cheapest_splits(sizes_, max_batch_);
 }
 
 // Rows [first, first + count) of all ranges, one behind the other, into a plan's inputs or out of its
@@ -92,12 +118,13 @@ void Version::copy_rows(std::span<const RowRange> ranges, std::int64_t first, st
 }
 
 void Version::run(int worker, std::span<const RowRange> ranges) {
-  Plans& plans = workers_[static_cast<std::size_t>(worker)];
+  const std::shared_ptr<const Widths> now = widths();
+  const auto& plans = now->workers[static_cast<std::size_t>(worker)];
   std::int64_t rows = 0, done = 0;
   for (const RowRange& range : ranges) rows += range.count;
-  for (const std::int64_t size : splits_.at(static_cast<std::size_t>(rows))) {
-    const auto at = std::ranges::find(sizes_, size, &TimedSize::rows) - sizes_.begin();
-    Plan& plan = plans[static_cast<std::size_t>(at)];
+  for (const std::int64_t size : now->splits.at(static_cast<std::size_t>(rows))) {
+    const auto at = std::ranges::find(now->sizes, size, &TimedSize::rows) - now->sizes.begin();
+    Plan& plan = *plans[static_cast<std::size_t>(at)];
     const std::int64_t count = std::min(size, rows - done);
     copy_rows(ranges, done, count, plan, true);
     plan.executable->run(plan.inputs, plan.outputs);

@@ -1,7 +1,10 @@
 // A version of a model, compiled: plans of several batch sizes for every worker, each with memory of its own.
+// One row's are there at once; those of more rows, which take longer to compile and to time, as they come.
 #pragma once
 
+#include <atomic>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <string>
 #include <vector>
@@ -30,16 +33,22 @@ struct RowRange {
 
 class Version {
  public:
-  // Compiles, and times every plan on zeros. Throws what compilation throws.
+  // Compiles the plans of one row. Throws what compilation throws.
   Version(const Blueprint& blueprint, const target::Target& target, const VersionSettings& settings);
+
+  // Compiles the others, smallest first, and times each on zeros, while run() goes on with those that are
+  // there. One thread at a time; what was stopped is gone on with by the next call. Throws what compilation
+  // throws.
+  void widen(const Blueprint& blueprint, const target::Target& target,
+             const std::atomic<bool>* stop = nullptr);
 
   const std::string& id() const { return id_; }
   const std::string& digest() const { return digest_; }  // SHA-256 of the content
   const ServedPorts& ports() const { return ports_; }
   bool trained() const { return trained_; }
   std::int64_t max_batch() const { return max_batch_; }
-  std::span<const TimedSize> sizes() const { return sizes_; }  // ascending
-  std::size_t plan_bytes() const { return plan_bytes_; }       // of all workers
+  std::vector<TimedSize> sizes() const { return widths()->sizes; }  // those that are there, ascending
+  std::size_t plan_bytes() const { return plan_bytes_; }            // of all workers
 
   // At most max_batch() rows in all. A worker is one thread at a time; several run side by side.
   void run(int worker, std::span<const RowRange> ranges);
@@ -49,21 +58,27 @@ class Version {
     std::unique_ptr<target::Executable> executable;
     std::vector<Tensor> inputs, outputs;  // where rows are gathered, and where they are taken from
   };
-  using Plans = std::vector<Plan>;  // in the order of sizes_
+  // What is known at one time; nobody changes it, but a worker the memory of its own plans.
+  struct Widths {
+    std::vector<TimedSize> sizes;
+    std::vector<std::vector<std::int64_t>> splits;            // by rows
+    std::vector<std::vector<std::shared_ptr<Plan>>> workers;  // plans in the order of `sizes`
+  };
 
-  Plan compiled(const Blueprint& blueprint, const target::Target& target, std::int64_t rows, int threads);
-  double timed(Plan& plan) const;
+  std::shared_ptr<const Widths> widths() const;
+  void add(const Blueprint& blueprint, const target::Target& target, std::int64_t rows);
+  std::shared_ptr<Plan> compiled(const Blueprint& blueprint, const target::Target& target, std::int64_t rows);
   void copy_rows(std::span<const RowRange> ranges, std::int64_t first, std::int64_t count, Plan& plan,
                  bool in) const;
 
   std::string id_, digest_;
   ServedPorts ports_;
   bool trained_;
+  VersionSettings settings_;
   std::int64_t max_batch_;
-  std::vector<TimedSize> sizes_;
-  std::vector<std::vector<std::int64_t>> splits_;  // by rows
-  std::vector<Plans> workers_;
-  std::size_t plan_bytes_ = 0;
+  mutable std::mutex mutex_;
+  std::shared_ptr<const Widths> widths_;  // behind mutex_
+  std::atomic<std::size_t> plan_bytes_ = 0;
 };
 
 // 1, 2, 4 ... and max_batch; of a model with many parameters 1, 4, 16 ..., since every plan has its own copy;

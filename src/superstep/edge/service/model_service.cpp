@@ -32,6 +32,7 @@ ModelService::ModelService(std::string name, ModelSource source, const ServiceSe
   const Blueprint blueprint = read_blueprint(source_, target::find_target(settings_.target));
   current_ = compiled(blueprint, settings_);
   try {
+    widening_ = start_thread([this, blueprint, version = current_] { widen(blueprint, *version); });
     for (int worker = 0; worker < settings_.workers; ++worker)
       workers_.push_back(start_thread([this, worker] { work(worker); }));
   } catch (...) {
@@ -45,8 +46,23 @@ ModelService::~ModelService() { finish_workers(); }
 void ModelService::finish_workers() {
   batcher_.close();
   batcher_.abandon();
+  stopping_ = true;
+  if (widening_.joinable()) widening_.join();
   for (std::thread& worker : workers_) worker.join();
 }
+
+// Answers are given meanwhile, by the plans that there are; where more cannot be had, by those for good.
+void ModelService::widen(const Blueprint& blueprint, Version& version) {
+  try {
+    version.widen(blueprint, target::find_target(settings_.target), &stopping_);
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "superstep serve: {}: answers in smaller batches: {}\n", name_, error.what());
+  }
+  wide_ = true;
+  wide_.notify_all();
+}
+
+void ModelService::wait_until_wide() const { wide_.wait(false); }
 
 void ModelService::work(int worker) {
   while (const auto batch = batcher_.take()) {
@@ -95,6 +111,7 @@ bool ModelService::replace(const ModelSource& source) {
       throw Error(ErrorCode::unsupported, "has other inputs or outputs than what is served under this name",
                   source.what, "serve it under another name");
     std::shared_ptr<Version> next = compiled(blueprint, settings_);
+    next->widen(blueprint, target::find_target(settings_.target), &stopping_);
     const std::scoped_lock lock(mutex_);
     former_ = std::exchange(current_, std::move(next));
     source_ = source;

@@ -19,7 +19,8 @@ struct ServiceSettings {
 
 class ModelService {
  public:
-  // Reads and compiles the model and starts the workers. Throws what read_blueprint() and compilation throw.
+  // Reads the model, compiles it for one row and starts the workers; plans of more rows follow while they
+  // answer. Throws what read_blueprint() and compilation throw.
   ModelService(std::string name, ModelSource source, const ServiceSettings& settings);
   ~ModelService();  // what waits is told that it will not be served
   ModelService(const ModelService&) = delete;
@@ -47,6 +48,8 @@ class ModelService {
   // The former version answers again, and the present one is kept in its place. Throws Error
   // (invalid_argument) where there is none.
   void roll_back();
+  // Until the first version has all its plans: for what measures or compares.
+  void wait_until_wide() const;
   void unload();  // gives back the memory of both once nobody needs them
 
   struct Swaps {
@@ -56,6 +59,7 @@ class ModelService {
   std::int64_t executions() const { return executions_.load(std::memory_order_relaxed); }
 
  private:
+  void widen(const Blueprint& blueprint, Version& version);
   void work(int worker);
   void finish_workers();
 
@@ -68,6 +72,8 @@ class ModelService {
   std::shared_ptr<Version> current_, former_;
   Swaps swaps_;
   std::atomic<std::int64_t> executions_ = 0;
+  std::atomic<bool> stopping_ = false, wide_ = false;
+  std::thread widening_;
   std::vector<std::thread> workers_;
 };
 

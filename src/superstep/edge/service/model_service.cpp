@@ -55,6 +55,9 @@ void ModelService::finish_workers() {
 void ModelService::widen(const Blueprint& blueprint, Version& version) {
   try {
     version.widen(blueprint, target::find_target(settings_.target), &stopping_);
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::interrupted)  // the server ends
+      fmt::print(stderr, "superstep serve: {}: answers in smaller batches: {}\n", name_, error.what());
   } catch (const std::exception& error) {
     fmt::print(stderr, "superstep serve: {}: answers in smaller batches: {}\n", name_, error.what());
   }

@@ -39,8 +39,10 @@ int main(int argc, char** argv) {
   for (int kind = 0; kind < 3; kind++) {
     fill(kind, n);
     const int entries = row[n];
-#pragma omp target teams distribute parallel for \
-    map(to : row[0 : n + 1], column[0 : entries], value[0 : entries], x[0 : n]) map(from : y[0 : n])
+#pragma omp target teams distribute parallel for map(to                                                      \
+                                                     : row [0:n + 1], column [0:entries], value [0:entries], \
+                                                       x [0:n]) map(from                                     \
+                                                                    : y [0:n])
     for (int i = 0; i < n; i++) {
       float sum = 0;
       for (int k = row[i]; k < row[i + 1]; k++) sum += value[k] * x[column[k]];

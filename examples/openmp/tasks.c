@@ -23,12 +23,12 @@ int main(void) {
 #pragma omp parallel num_threads(n)
 #pragma omp single
     for (int t = 0; t < n; t++) {
-#pragma omp task depend(in : v1[t * length : length]) depend(out : v2[t])
+#pragma omp task depend(in : v1 [t * length:length]) depend(out : v2[t])
       {
         v2[t] = 0;
         for (int k = 0; k < length; k++) v2[t] += v1[t * length + k];
       }
-#pragma omp task depend(in : v1[t * length : length]) depend(out : v3[t])
+#pragma omp task depend(in : v1 [t * length:length]) depend(out : v3[t])
       {
         v3[t] = 1;
         for (int k = 0; k < length; k++) v3[t] *= v1[t * length + k];

@@ -1,5 +1,5 @@
-// Files of trained weights. tests/fuzz/seeds/gguf/all and tests/fuzz/seeds/torch_file/* were written by the packages gguf
-// 0.19 and PyTorch 2.15; the values that are expected of them are what those packages read.
+// Files of trained weights. tests/fuzz/seeds/gguf/all and tests/fuzz/seeds/torch_file/* were written by the
+// packages gguf 0.19 and PyTorch 2.15; the values that are expected of them are what those packages read.
 #include <gtest/gtest.h>
 
 #include <cmath>

@@ -64,8 +64,8 @@ struct Matrix {
                      {"x", ElementType::f32, {static_cast<std::int64_t>(x.size())}},
                      {"column", ElementType::i32, {entries()}, true},
                      {"y", ElementType::f32, {rows()}}};
-    region.accesses = {reads(0, {index(0)}),   reads(0, {index(0, 1)}),   gathers(1, {index(1)}),
-                       gathers(2, {index(2)}), gathers(3, {index(1)}), writes(4, {index(0)})};
+    region.accesses = {reads(0, {index(0)}),   reads(0, {index(0, 1)}), gathers(1, {index(1)}),
+                       gathers(2, {index(2)}), gathers(3, {index(1)}),  writes(4, {index(0)})};
     region.work = {.loads = 2, .stores = 1};
     region.turns = {{.loads = 3, .float_operations = 2}};
     region.body = multiply_body;
@@ -111,14 +111,16 @@ struct Product {
   std::vector<float> y;
   Report report;
 };
-Product multiply(Matrix& matrix, const bsp::Device& device, const OffloadOptions& options = {}, int times = 1) {
+Product multiply(Matrix& matrix, const bsp::Device& device, const OffloadOptions& options = {},
+                 int times = 1) {
   Product run;
   run.y.assign(static_cast<std::size_t>(matrix.rows()), -1);
   Offload offload(device, options);
   offload.enter(matrix.row.data(), "row", ElementType::i32, matrix.rows() + 1, Enter::to);
   offload.enter(matrix.column.data(), "column", ElementType::i32, matrix.entries(), Enter::to);
   offload.enter(matrix.value.data(), "value", ElementType::f32, matrix.entries(), Enter::to);
-  offload.enter(matrix.x.data(), "x", ElementType::f32, static_cast<std::int64_t>(matrix.x.size()), Enter::to);
+  offload.enter(matrix.x.data(), "x", ElementType::f32, static_cast<std::int64_t>(matrix.x.size()),
+                Enter::to);
   offload.enter(run.y.data(), "y", ElementType::f32, matrix.rows(), Enter::alloc);
   void* const arrays[] = {matrix.row.data(), matrix.value.data(), matrix.x.data(), matrix.column.data(),
                           run.y.data()};
@@ -138,7 +140,8 @@ TEST(Gather, ProductsOfRandomMatricesHaveTheHostsBits) {
   for (const std::uint32_t tiles : {1u, 3u, 16u, 61u})
     for (const std::int64_t rows : {1, 2, 37, 200}) {
       Matrix matrix = random_matrix(rows, tiles * 1000 + static_cast<std::uint64_t>(rows));
-      EXPECT_EQ(multiply(matrix, machine(tiles)).y, matrix.product()) << tiles << " tiles, " << rows << " rows";
+      EXPECT_EQ(multiply(matrix, machine(tiles)).y, matrix.product())
+          << tiles << " tiles, " << rows << " rows";
     }
 }
 
@@ -281,7 +284,8 @@ TEST(Gather, TimingAloneCountsTheSame) {
   Matrix matrix = random_matrix(200, 11);
   OffloadOptions options;
   options.timing_only = true;
-  const Report timed = multiply(matrix, machine(16), options).report, run = multiply(matrix, machine(16)).report;
+  const Report timed = multiply(matrix, machine(16), options).report,
+               run = multiply(matrix, machine(16)).report;
   EXPECT_EQ(timed.cycles, run.cycles);
   EXPECT_EQ(bytes_of(timed, "gathered x"), bytes_of(run, "gathered x"));
 }

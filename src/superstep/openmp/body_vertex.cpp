@@ -24,8 +24,8 @@ struct BodyObject {
   bool ready = false;
   std::vector<void*> data;
   std::vector<std::int64_t> origin, strides;
-  std::vector<Gather> gathers;      // an array of the region
-  std::vector<Gather*> of_access;   // empty: nothing is gathered
+  std::vector<Gather> gathers;     // an array of the region
+  std::vector<Gather*> of_access;  // empty: nothing is gathered
 
   explicit BodyObject(const Code* c) : code(c) {}
   void** fields() { return reinterpret_cast<void**>(this + 1); }

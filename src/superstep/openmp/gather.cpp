@@ -116,8 +116,7 @@ PartGathers Inspector::part(std::span<const Box> shares) {
     if (!share.empty()) run(share, result.turns.back());
   }
   check_bounds();
-  for (std::size_t array = 0; array < region_->arrays.size(); ++array)
-    result.elements.push_back(take(array));
+  for (std::size_t array = 0; array < region_->arrays.size(); ++array) result.elements.push_back(take(array));
   return result;
 }
 

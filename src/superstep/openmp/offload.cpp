@@ -69,7 +69,7 @@ struct KnownPlan {
   std::shared_ptr<const Plan> plan;  // made when the queue first runs
   std::uint64_t launches = 0;        // waiting in the queue
   bool scalars_vary = false;         // since a launch had others than the first
-  SteeringContents contents;                 // of arrays that steer what is gathered
+  SteeringContents contents;         // of arrays that steer what is gathered
   double weight() const {
     return static_cast<double>(launches) * static_cast<double>(region.iterations().volume()) *
            cycles_of(region.work, widest_float(region));
@@ -133,10 +133,10 @@ class Offload::Implementation {
   std::vector<KnownPlan> plans_;
   std::map<std::string, std::unique_ptr<Program>> programs_;
   std::map<DeviceArray*, Memory> memory_;
-  std::map<DeviceArray*, Known> known_;            // not written since
+  std::map<DeviceArray*, Known> known_;                   // not written since
   std::map<std::string, std::set<std::string>> steered_;  // a place: the keys of what steered its launches
-  std::vector<std::string> order_;     // regions, by first launch
-  std::vector<std::string> replaced_;  // why launches were replaced by those that stood in
+  std::vector<std::string> order_;                        // regions, by first launch
+  std::vector<std::string> replaced_;                     // why launches were replaced by those that stood in
   std::uint64_t runs_ = 0;
 };
 
@@ -153,8 +153,8 @@ const Offload::Implementation::Known* Offload::Implementation::contents_of(Devic
   return &(known_[&array] = std::move(known));
 }
 
-// False: every tile is to receive the gathered arrays whole, because what steers is written by the region, not
-// known, or never twice the same.
+// False: every tile is to receive the gathered arrays whole, because what steers is written by the region,
+// not known, or never twice the same.
 bool Offload::Implementation::resolve_gathers(Region& region, std::span<DeviceArray* const> arrays,
                                               SteeringContents& contents, std::string& key) {
   constexpr std::size_t most_plans = 8;
@@ -174,9 +174,10 @@ bool Offload::Implementation::resolve_gathers(Region& region, std::span<DeviceAr
   std::set<std::string>& seen = steered_[to_string(region.place)];
   if (seen.size() >= most_plans && !seen.contains(key)) {
     if (seen.size() == most_plans)
-      replaced_.push_back(fmt::format("replans: {} has gathered by {} sets of numbers; from now on its tiles "
-                                      "receive whole arrays",
-                                      to_string(region.place), most_plans));
+      replaced_.push_back(
+          fmt::format("replans: {} has gathered by {} sets of numbers; from now on its tiles "
+                      "receive whole arrays",
+                      to_string(region.place), most_plans));
     seen.insert(std::string());  // no launch has it: this has been said
     return false;
   }
@@ -280,8 +281,8 @@ void Offload::Implementation::transfer(CommandKind kind, PresentArray& there, st
     // Numbers may steer what is gathered, which decides what is counted.
     if (begin == 0 && end == there.array->count && !is_floating(there.array->type)) {
       Known known;
-      known.bytes = std::make_shared<const std::vector<std::byte>>(
-          first, first + static_cast<std::size_t>(end) * size);
+      known.bytes =
+          std::make_shared<const std::vector<std::byte>>(first, first + static_cast<std::size_t>(end) * size);
       known.hash = hash_of(*known.bytes);
       known_[there.array] = std::move(known);
     }

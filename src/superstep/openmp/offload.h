@@ -45,9 +45,9 @@ struct ReportStep {
 struct Report {
   std::string device;
   double clock_hz = 0;
-  std::vector<ReportRow> rows;  // regions in the order of their first launch, then transfers
+  std::vector<ReportRow> rows;    // regions in the order of their first launch, then transfers
   std::vector<ReportStep> steps;  // what the rows are made of
-  std::uint64_t cycles = 0;     // of all runs
+  std::uint64_t cycles = 0;       // of all runs
   std::uint64_t fullest_tile_bytes = 0, bytes_per_tile = 0;
   std::uint64_t programs = 0, runs = 0;  // queues compiled, and run
   std::vector<std::string> captured;     // of each program, what its loops are

@@ -17,9 +17,8 @@ double weight_of(const Box& cell, std::span<const double> weights, std::int64_t 
 
 double fullest(const Cells& cells, std::span<const double> weights, std::int64_t first) {
   double most = 0;
-  cells.for_each([&](std::uint32_t, const Box& cell) {
-    most = std::max(most, weight_of(cell, weights, first));
-  });
+  cells.for_each(
+      [&](std::uint32_t, const Box& cell) { most = std::max(most, weight_of(cell, weights, first)); });
   return most;
 }
 
@@ -37,7 +36,8 @@ void balance(Cells& cells, std::span<const double> weights) {
     while (at < end && sum + weights[static_cast<std::size_t>(at - first)] / 2 < wanted)
       sum += weights[static_cast<std::size_t>(at++ - first)];
     // None is left without an iteration: choose_cells makes no more cells than there are.
-    const auto before = static_cast<std::int64_t>(cell), after = static_cast<std::int64_t>(cuts.size() - 1) - before;
+    const auto before = static_cast<std::int64_t>(cell),
+               after = static_cast<std::int64_t>(cuts.size() - 1) - before;
     cuts[cell] = std::clamp(at, first + before, end - after);
   }
 }

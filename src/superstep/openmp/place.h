@@ -11,8 +11,8 @@ namespace superstep::openmp {
 // The iterations' cells for a region on these arrays: along an array that has a place, so that the elements
 // are at hand, unless that leaves the fullest tile more than twice the work. Arrays without a place get one
 // where the region's parts touch them.
-// Arrays that are gathered are left to place_gathered. `weights`: cycles of each iteration of a region with one
-// distributed loop, when they differ.
+// Arrays that are gathered are left to place_gathered. `weights`: cycles of each iteration of a region with
+// one distributed loop, when they differ.
 Cells place_region(const Region& region, std::span<DeviceArray* const> arrays, const bsp::Device& device,
                    std::span<const double> weights = {});
 

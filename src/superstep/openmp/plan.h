@@ -26,7 +26,7 @@ struct Plan {
   Region region;
   Cells iterations;
   std::vector<PlanPart> parts;
-  std::vector<ArrayUse> uses;  // an array of the region
+  std::vector<ArrayUse> uses;        // an array of the region
   std::vector<PartGathers> gathers;  // a part, when the region gathers
 };
 

@@ -86,8 +86,8 @@ struct Work {
 };
 
 // Where a body finds an element of a gathered array: run r has elements first[r], first[r] + 1, ... of the
-// array, which are packed in a tile's memory from local[r] on, `elements` in all. While an inspector runs, the
-// array is there whole, and what is asked for is listed once.
+// array, which are packed in a tile's memory from local[r] on, `elements` in all. While an inspector runs,
+// the array is there whole, and what is asked for is listed once.
 struct Gather {
   const std::int64_t *first = nullptr, *local = nullptr;
   std::int64_t runs = 0, elements = 0;

@@ -143,6 +143,7 @@ Blueprint read_blueprint(const ModelSource& source, const target::Target& target
   const bool trained = !states.empty() || source.what.ends_with(".onnx");
   Blueprint blueprint{.trained = trained};
   blueprint.graph = with_states(model.inference(&target), std::move(states));
+  blueprint.reads_file = model.settings().workload.ends_with(".onnx");
   blueprint.call_rows = std::max<std::int64_t>(1, model.fixed_batch());
   blueprint.ports = ports_of(model, blueprint.graph);
   if (blueprint.ports.inputs.empty())

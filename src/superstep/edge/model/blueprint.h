@@ -49,6 +49,7 @@ struct Blueprint {
   std::int64_t call_rows = 1;       // rows of the graph's batch that a call has, where it is not batched
   std::size_t parameter_bytes = 0;  // of one copy
   target::GraphAtBatch graph;       // with the parameters
+  bool reads_file = false;  // graph() reads the model's file, which somebody may write over once it is served
 };
 
 // Throws Error: not_found, bad_file, unsupported, invalid_argument.

@@ -31,8 +31,10 @@ ModelService::ModelService(std::string name, ModelSource source, const ServiceSe
     : name_(std::move(name)), settings_(settings), source_(std::move(source)), batcher_(settings.batcher) {
   const Blueprint blueprint = read_blueprint(source_, target::find_target(settings_.target));
   current_ = compiled(blueprint, settings_);
+  if (blueprint.reads_file) widen(blueprint, *current_);
   try {
-    widening_ = start_thread([this, blueprint, version = current_] { widen(blueprint, *version); });
+    if (!wide_)
+      widening_ = start_thread([this, blueprint, version = current_] { widen(blueprint, *version); });
     for (int worker = 0; worker < settings_.workers; ++worker)
       workers_.push_back(start_thread([this, worker] { work(worker); }));
   } catch (...) {

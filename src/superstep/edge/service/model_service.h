@@ -20,7 +20,8 @@ struct ServiceSettings {
 class ModelService {
  public:
   // Reads the model, compiles it for one row and starts the workers; plans of more rows follow while they
-  // answer. Throws what read_blueprint() and compilation throw.
+  // answer, or are there before where the model is a file that is read for them. Throws what read_blueprint()
+  // and compilation throw.
   ModelService(std::string name, ModelSource source, const ServiceSettings& settings);
   ~ModelService();  // what waits is told that it will not be served
   ModelService(const ModelService&) = delete;

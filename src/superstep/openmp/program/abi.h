@@ -68,8 +68,8 @@ typedef struct sst_reduction {
   int item, op;  // op: openmp::Operator
 } sst_reduction;
 
-// What is done once in every iteration of the distributed loops and of the inner loops in `loops` (bits); with
-// `counted`, in every turn of that counted loop (from 1) and of those in `inside`, which lie in it.
+// What is done once in every iteration of the distributed loops and of the inner loops in `loops` (bits);
+// with `counted`, in every turn of that counted loop (from 1) and of those in `inside`, which lie in it.
 typedef struct sst_work {
   unsigned loops, inside;
   int counted;

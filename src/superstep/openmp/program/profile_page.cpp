@@ -28,7 +28,8 @@ std::string source_text(const std::string& place) {
   std::ifstream file(place.substr(0, colon));
   int wanted = std::atoi(place.c_str() + colon + 1);
   std::string line, text;
-  while (wanted-- > 0 && std::getline(file, line)) {}
+  while (wanted-- > 0 && std::getline(file, line)) {
+  }
   if (wanted >= 0 || !file) return "";
   while (true) {
     const bool goes_on = line.ends_with('\\');
@@ -65,15 +66,16 @@ class ProgramPage {
  private:
   void overview() {
     page_.paragraph(
-        "Cycles and bytes are those of the machine's model, not measured on hardware. A region is named by the "
+        "Cycles and bytes are those of the machine's model, not measured on hardware. A region is named by "
+        "the "
         "line of its directive.");
     std::vector<std::vector<std::string>> facts{
         {"machine", report_.device},
-        {"time", fmt::format("{}, {} cycles",
-                             format_seconds(static_cast<double>(report_.cycles) / report_.clock_hz),
-                             count(report_.cycles))},
-        {"fullest tile", fmt::format("{} of {} bytes", count(report_.fullest_tile_bytes),
-                                     count(report_.bytes_per_tile))},
+        {"time",
+         fmt::format("{}, {} cycles", format_seconds(static_cast<double>(report_.cycles) / report_.clock_hz),
+                     count(report_.cycles))},
+        {"fullest tile",
+         fmt::format("{} of {} bytes", count(report_.fullest_tile_bytes), count(report_.bytes_per_tile))},
         {"queues", fmt::format("{} compiled, {} run", report_.programs, report_.runs)}};
     for (const std::string& captured : report_.captured) facts.push_back({"captured", captured});
     std::vector<page::Bar> bars;
@@ -99,15 +101,17 @@ class ProgramPage {
                       count(row.compute), count(row.exchange), count(row.sync), count(row.host),
                       count(row.exchanged_bytes + row.host_bytes)});
     }
-    page_.table({"region", "directive", "launches", "tiles", "compute", "exchange", "sync", "host", "B moved"},
-                rows, main);
+    page_.table(
+        {"region", "directive", "launches", "tiles", "compute", "exchange", "sync", "host", "B moved"}, rows,
+        main);
   }
 
   void moved() {
     page_.heading("Steps of each region");
     page_.paragraph(
         "Halo: what neighbours own and a tile reads. Gathered: elements that are found by numbers in other "
-        "arrays. Copy: boxes that are received apart, and whole arrays. Bytes are those that tiles receive from "
+        "arrays. Copy: boxes that are received apart, and whole arrays. Bytes are those that tiles receive "
+        "from "
         "other tiles, and those that pass between host and tiles.");
     std::vector<std::vector<std::string>> rows;
     for (const ReportRow& row : report_.rows)
@@ -123,9 +127,9 @@ class ProgramPage {
     std::vector<std::vector<std::string>> rows;
     for (const RegionOutcome& outcome : outcomes_)
       rows.push_back({outcome.what, where_it_ran(outcome),
-                      outcome.checked == 0            ? "not checked"
+                      outcome.checked == 0         ? "not checked"
                       : outcome.difference.empty() ? fmt::format("{} as on the host", outcome.checked)
-                                                      : outcome.difference});
+                                                   : outcome.difference});
     page_.table({"region", "launches", "check"}, rows);
     for (const std::string& replaced : report_.replaced) page_.paragraph(replaced);
   }
@@ -149,10 +153,11 @@ class ProgramPage {
 
 void write_program_pages(std::vector<const bsp::Profile*> profiles, const std::filesystem::path& folder) {
   make_folder(folder);
-  std::ranges::stable_sort(profiles, std::greater(), [](const bsp::Profile* each) { return each->total_cycles(); });
+  std::ranges::stable_sort(profiles, std::greater(),
+                           [](const bsp::Profile* each) { return each->total_cycles(); });
   for (std::size_t i = 0; i < std::min(most_pages, profiles.size()); ++i)
-    write_file_atomically(program_page(folder, i + 1),
-                          std::string_view(bsp::profile_to_html(*profiles[i], fmt::format("queue {}", i + 1))));
+    write_file_atomically(program_page(folder, i + 1), std::string_view(bsp::profile_to_html(
+                                                           *profiles[i], fmt::format("queue {}", i + 1))));
 }
 
 void write_profile_page(const ProgramReport& report, const std::string& title,

@@ -6,9 +6,10 @@ namespace superstep::openmp {
 
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ReportRow, what, launches, tiles, compute, exchange, sync, host, control,
                                    exchanged_bytes, host_bytes, flops)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ReportStep, region, what, times, cycles, exchanged_bytes, host_bytes, tiles)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Report, device, clock_hz, rows, steps, cycles, fullest_tile_bytes, bytes_per_tile,
-                                   programs, runs, captured, replaced)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ReportStep, region, what, times, cycles, exchanged_bytes, host_bytes,
+                                   tiles)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Report, device, clock_hz, rows, steps, cycles, fullest_tile_bytes,
+                                   bytes_per_tile, programs, runs, captured, replaced)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RegionOutcome, what, dealt, on_one_tile, on_host, checked, reason,
                                    difference)
 

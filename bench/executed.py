@@ -16,8 +16,8 @@ import sys
 import tempfile
 
 # Samples of a micro-batch: few, so that programs are small enough to be executed in minutes.
-FORMS = {"braggnn": 16, "mlp": 64, "wallmodel": 64, "ptychonn-64": 1, "ptychonn-128": 1, "cookienetae": 1, "pca-compress-128": 4,
-         "uno": 8, "polymer-gcn": 1, "polymer-mpnn": 1, "gin": 1, "schnet": 1, "yieldgnn": 1, "unet-64": 1, "cifar10-cnn": 4,
+FORMS = {"braggnn": 16, "mlp": 64, "wallmodel": 64, "gravity-wave-drag": 64, "ptychonn-64": 1, "ptychonn-128": 1, "cookienetae": 1,
+         "pca-compress-128": 4, "uno": 8, "polymer-gcn": 1, "polymer-mpnn": 1, "gin": 1, "schnet": 1, "yieldgnn": 1, "unet-64": 1, "cifar10-cnn": 4,
          "image-autoencoder": 1, "conductivity": 1, "bert-small": 1, "lstm": 4, "rnn-k1": 4, "mobilenet-v3-small": 1,
          "efficientnet-b0": 1, "resnet50": 1, "unet-256": 1, "mcmc": 16, "sobel-800": 1}
 

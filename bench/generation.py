@@ -18,7 +18,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 
 GENERATORS = ["braggnn", "cifar10-cnn", "ptychonn-64", "ptychonn-128", "cookienetae", "uno", "unet-256", "pca-compress-128",
               "sobel-800", "image-autoencoder", "conductivity", "tad-ald", "resnet50", "schnet", "polymer-gcn", "yieldgnn",
-              "autophasenn", "deepmd", "distilbert", "mcmc", "wallmodel"]
+              "autophasenn", "deepmd", "distilbert", "mcmc", "wallmodel", "gravity-wave-drag"]
 SOLVE_TARGET = 0.060  # s an image of 256 x 256 and core
 
 

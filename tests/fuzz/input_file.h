@@ -10,13 +10,14 @@
 
 class InputFile {
  public:
-  InputFile(const unsigned char* data, std::size_t size) {
+  // `ending`: that readers tell formats by.
+  InputFile(const unsigned char* data, std::size_t size, const std::string& ending = "") {
     const std::filesystem::path memory = "/dev/shm";
     std::error_code ignored;
     name_ =
         (std::filesystem::is_directory(memory, ignored) ? memory : std::filesystem::temp_directory_path()) /
-        "superstep-fuzz-XXXXXX";
-    const int file = ::mkstemp(name_.data());
+        ("superstep-fuzz-XXXXXX" + ending);
+    const int file = ::mkstemps(name_.data(), static_cast<int>(ending.size()));
     if (file < 0) std::abort();
     while (size > 0) {
       const ssize_t written = ::write(file, data, size);

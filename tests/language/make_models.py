@@ -1,11 +1,11 @@
 """Writes the small models of tests/language/models, as Hugging Face's transformers saves them, with what transformers says of a text.
 
-    python3 make_models.py FOLDER     needs torch, transformers, safetensors, tokenizers and gguf
+    python3 make_models.py FOLDER [bert]     needs torch, transformers, safetensors, tokenizers and gguf; "bert": that one alone
 
 Weights are random. A model is a folder: config.json, model.safetensors (or shards, or PyTorch's pickle), tokenizer.json with
 expected_tokens.json (texts and what the tokenizers of Hugging Face make of them), expected.safetensors with `input_ids` and the `logits`
 of transformers in f64. gguf.gguf is a Llama whose weights are packed as q8_0 and q4_0; the logits beside it are those of the unpacked
-weights. Tokenizers are learnt from a few lines.
+weights. bert answers questions: expected.safetensors has its `start` and `end` scores in f64. Tokenizers are learnt from a few lines.
 """
 import json
 import pathlib
@@ -17,7 +17,8 @@ import numpy as np
 import torch
 from safetensors.torch import save_file
 from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
-from transformers import DistilBertConfig, DistilBertModel, GPT2Config, GPT2LMHeadModel, LlamaConfig, LlamaForCausalLM
+from transformers import (BertConfig, BertForQuestionAnswering, DistilBertConfig, DistilBertModel, GPT2Config, GPT2LMHeadModel,
+                          LlamaConfig, LlamaForCausalLM)
 
 FOLDER = pathlib.Path(sys.argv[1])
 VOCABULARY = 384
@@ -154,6 +155,53 @@ def save_gguf(name, model, tokenizer):
     (folder / "tokenizer.json").unlink()
 
 
+WORDS = TEXTS + ["Detector's turn, don't wait!", "Ångström ÉCOLE İstanbul ﬁ ½ Σίσυφος", "the\u200bring\x07 \u00a0meets\ufffd it", "x" * 101,
+                 "crystals re-turned 12345", "한국어 हिन्दी العربية", "$5^2 + {a}_b ¿qué?", "[SEP] after [MASK]"]
+
+
+def of_words(lowercase):
+    tokenizer = Tokenizer(models.WordPiece(unk_token="[UNK]"))
+    tokenizer.normalizer = normalizers.BertNormalizer(lowercase=lowercase)
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    tokenizer.decoder = decoders.WordPiece()
+    special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+    tokenizer.train_from_iterator(LINES + TEXTS, trainers.WordPieceTrainer(vocab_size=VOCABULARY, special_tokens=special,
+                                                                          show_progress=False))
+    tokenizer.post_processor = processors.TemplateProcessing(single="[CLS] $A [SEP]", pair="[CLS] $A [SEP] $B:1 [SEP]:1",
+                                                             special_tokens=[("[CLS]", 2), ("[SEP]", 3)])
+    return tokenizer
+
+
+def save_bert():
+    """tokenizer.json; in cased/ the same kind as a vocab.txt with letters as they are."""
+    global TEXTS
+    folder = FOLDER / "bert"
+    shutil.rmtree(folder, ignore_errors=True)
+    torch.manual_seed(3)
+    model = larger(BertForQuestionAnswering(BertConfig(vocab_size=VOCABULARY, hidden_size=16, num_hidden_layers=2, num_attention_heads=4,
+                                                       intermediate_size=64)))
+    model.save_pretrained(folder)
+    ids = torch.arange(0, 2 * 12).reshape(2, 12) * 17 % VOCABULARY
+    types = (torch.arange(12) >= 5).long().repeat(2, 1)
+    with torch.no_grad():
+        said = model.double()(input_ids=ids, token_type_ids=types, attention_mask=torch.ones_like(ids))
+    save_file({"input_ids": ids, "token_type_ids": types, "start": said.start_logits.contiguous(),
+               "end": said.end_logits.contiguous()}, folder / "expected.safetensors")
+    before, TEXTS = TEXTS, WORDS
+    save_tokenizer(folder, of_words(True))
+    cased = of_words(False)
+    (folder / "cased").mkdir()
+    save_tokenizer(folder / "cased", cased)
+    (folder / "cased" / "tokenizer.json").unlink()
+    lines = sorted(cased.get_vocab().items(), key=lambda item: item[1])
+    (folder / "cased" / "vocab.txt").write_text("".join(text + "\n" for text, _ in lines))
+    (folder / "cased" / "tokenizer_config.json").write_text(json.dumps({"do_lower_case": False}) + "\n")
+    TEXTS = before
+
+
+if sys.argv[2:] == ["bert"]:
+    save_bert()
+    sys.exit()
 torch.manual_seed(1)
 small = dict(vocab_size=VOCABULARY, hidden_size=16, intermediate_size=24, num_hidden_layers=2, num_attention_heads=4,
              num_key_value_heads=2, max_position_embeddings=64)
@@ -167,3 +215,4 @@ save("gpt2", larger(GPT2LMHeadModel(GPT2Config(vocab_size=VOCABULARY, n_position
 save("distilbert", larger(DistilBertModel(DistilBertConfig(vocab_size=VOCABULARY, dim=16, hidden_dim=64, n_layers=2, n_heads=4))))
 torch.manual_seed(2)
 save_gguf("gguf", larger(LlamaForCausalLM(LlamaConfig(**(small | dict(hidden_size=32, intermediate_size=64))))), of_characters())
+save_bert()

@@ -8,6 +8,7 @@
 #include "superstep/language/decode/decoder.h"
 #include "superstep/language/tokenizer/pair_merges.h"
 #include "superstep/language/tokenizer/tokenizer.h"
+#include "superstep/language/tokenizer/tokenizer_state.h"
 #include "tests/damage.h"
 #include "tests/expect_error.h"
 #include "tests/language/models.h"
@@ -38,8 +39,61 @@ TEST_P(Tokenizers, SayWhatThoseOfHuggingFaceSay) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Models, Tokenizers, ::testing::Values("llama", "llama3", "gpt2", "gguf"),
+INSTANTIATE_TEST_SUITE_P(Models, Tokenizers, ::testing::Values("llama", "llama3", "gpt2", "gguf", "bert"),
                          [](const auto& test) { return std::string(test.param); });
+
+// A vocab.txt, with letters as they are: the tokenizer_config.json beside it says so.
+TEST(Tokenizer, ReadsVocabulariesOfWordPieces) {
+  const std::filesystem::path path = models / "bert/cased/vocab.txt";
+  const WordForm form = word_form_beside(path);
+  EXPECT_FALSE(form.lowercase);
+  EXPECT_FALSE(form.strip_accents);
+  const Tokenizer tokenizer = Tokenizer::from_vocabulary(read_text_file(path), form, "vocab.txt");
+  EXPECT_EQ(tokenizer.size(), 316);
+  const auto rows = nlohmann::json::parse(read_text_file(models / "bert/cased/expected_tokens.json"));
+  for (const auto& row : rows) {
+    const auto ids = row["ids"].get<std::vector<std::int32_t>>();
+    const auto text = row["text"].get<std::string>();
+    EXPECT_EQ(tokenizer.encode(text), ids) << text;
+    EXPECT_EQ(tokenizer.decode(ids), row["decoded"].get<std::string>()) << text;
+  }
+  // The control: in small letters the tokens are others.
+  EXPECT_NE(Tokenizer::from_vocabulary(read_text_file(path), {}, "vocab.txt").encode("The ring"),
+            tokenizer.encode("The ring"));
+  EXPECT_TRUE(word_form_beside("nowhere/vocab.txt").lowercase);
+  expect_error(ErrorCode::bad_file, {"vocab.txt", "no line [UNK]"},
+               [] { Tokenizer::from_vocabulary("[CLS]\n[SEP]\n", {}, "vocab.txt"); });
+}
+
+TEST(Tokenizer, KnowsWhereItsWordsStand) {
+  const Tokenizer tokenizer = tokenizer_of("bert");
+  const std::string text = "  The cr\u00ffstal, TURNS\u200b!";
+  std::vector<std::string> words;
+  for (const Tokenizer::Place& place : tokenizer.places_of(text))
+    if (words.empty() || words.back() != text.substr(place.begin, place.end - place.begin))
+      words.push_back(text.substr(place.begin, place.end - place.begin));
+  EXPECT_EQ(words, (std::vector<std::string>{"The", "cr\u00ffstal", ",", "TURNS", "!"}));
+  EXPECT_EQ(tokenizer.first_token(), 2);
+  EXPECT_EQ(tokenizer.separator(), 3);
+  expect_error(ErrorCode::unsupported, {"no pieces of words"}, [] { tokenizer_of("gpt2").places_of("a"); });
+  expect_error(ErrorCode::invalid_argument, {"no UTF-8", "byte 1"}, [&] { tokenizer.places_of("a\xff"); });
+}
+
+TEST(WordPieces, FormsOfWords) {
+  const auto cut = [](std::string_view text, const WordForm& form) {
+    std::vector<std::string> words;
+    for (const Word& word : words_of(text, form)) words.push_back(word.text);
+    return words;
+  };
+  using Words = std::vector<std::string>;
+  EXPECT_EQ(cut("\u00c9t\u00e9 a\u0301b", {}), (Words{"ete", "ab"}));
+  EXPECT_EQ(cut("\u00c9t\u00e9", {.strip_accents = false}), (Words{"\u00e9t\u00e9"}));
+  EXPECT_EQ(cut("\u00c9t\u00e9", {.lowercase = false, .strip_accents = false}), (Words{"\u00c9t\u00e9"}));
+  EXPECT_EQ(cut("a\u6771b", {}), (Words{"a", "\u6771", "b"}));
+  EXPECT_EQ(cut("a\u6771b", {.ideographs = false}), (Words{"a\u6771b"}));
+  EXPECT_EQ(cut("don't\u00a0stop\u3000now\x0b", {}), (Words{"don", "'", "t", "stop", "now"}));
+  EXPECT_EQ(cut("", {}), Words{});
+}
 
 // Whatever a text is, its bytes come back.
 TEST(Tokenizer, TextsComeBack) {
@@ -64,8 +118,14 @@ TEST(Tokenizer, NamesWhatItDoesNotKnow) {
   const auto read = [](const char* text) { return Tokenizer::from_json(text, "tokenizer.json"); };
   expect_error(ErrorCode::bad_file, {"tokenizer.json", "no JSON"}, [&] { read("{"); });
   expect_error(ErrorCode::bad_file, {"tokenizer.json", "no tokenizer"}, [&] { read("{}"); });
-  expect_error(ErrorCode::unsupported, {"'WordPiece'"},
+  expect_error(ErrorCode::unsupported, {"'Unigram'"},
+               [&] { read(R"({"model":{"type":"Unigram","vocab":[]}})"); });
+  expect_error(ErrorCode::unsupported, {"WordPiece without"},
                [&] { read(R"({"model":{"type":"WordPiece","vocab":{}}})"); });
+  expect_error(ErrorCode::bad_file, {"begins with token 7, of 1"}, [&] {
+    read(R"({"post_processor":{"type":"TemplateProcessing","single":[{"SpecialToken":{"id":"s"}}],
+      "special_tokens":{"s":{"ids":[7]}}},"model":{"type":"BPE","vocab":{"a":0},"merges":[]}})");
+  });
   expect_error(ErrorCode::unsupported, {"'NFC'"}, [&] {
     read(R"({"normalizer":{"type":"NFC"},"model":{"type":"BPE","vocab":{},"merges":[]}})");
   });

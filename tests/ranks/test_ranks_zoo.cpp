@@ -52,6 +52,7 @@ const Case cases[] = {{"braggnn", ""},
                       {"bert-small", small_bert, false},
                       {"lstm", "--set steps=7 --set units=32"},
                       {"mlp", ""},
+                      {"gravity-wave-drag", "--set levels=21 --set width=24 --set layers=2"},
                       {"rnn-k1", ""}};
 
 class RanksOfTheZoo : public ::testing::TestWithParam<Case> {

@@ -112,6 +112,7 @@ INSTANTIATE_TEST_SUITE_P(
                     // Forces are sums of slopes along all edges of an atom, which cancel each other.
                     Exported{"schnet", {"atoms=24", "edges=80", "width=16"}, 1e-4},
                     Exported{"deepmd", {"types=Cu,Ni", "atoms=5,4", "sel=6,7"}, 1e-4},
+                    Exported{"gravity-wave-drag", {"levels=21", "width=24"}},
                     Exported{"conductivity", {"side=32", "width=4"}},
                     Exported{"conductivity", {"side=32", "width=4", "size=heavy"}}),
     [](const auto& test) {

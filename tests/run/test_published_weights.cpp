@@ -87,6 +87,36 @@ TEST_P(PublishedModels, GiveTransformersLogits) {
 INSTANTIATE_TEST_SUITE_P(Models, PublishedModels, ::testing::ValuesIn(cases()),
                          [](const auto& test) { return std::string(test.param.folder); });
 
+// Of a model that answers questions: transformers' scores of first and last tokens.
+TEST(PublishedWeights, GiveTransformersAnswers) {
+  const TrainSettings settings{
+      .workload = "bert-base-squad",
+      .model_options = {"layers=2", "width=16", "heads=4", "length=12", "vocabulary=384"}};
+  const PublishedWeights weights = load_published_weights(settings, models / "bert");
+  EXPECT_TRUE(weights.unused.empty());
+  graph::Graph graph = Model(settings).inference()(2);
+  for (const graph::ValueId id : graph.states()) graph.set_data(id, weights.states.at(graph.value(id).name));
+  const Tensor ids = of_reference("bert", "input_ids");
+  std::vector<Tensor> inputs;
+  for (const graph::ValueId input : graph.inputs()) {
+    const std::string& name = graph.value(input).name;
+    inputs.push_back(name == "input_ids"        ? ids
+                     : name == "token_type_ids" ? of_reference("bert", "token_type_ids")
+                                                : Tensor::full(ElementType::i64, ids.shape(), 1));
+  }
+  const auto outputs = op::evaluate(graph, inputs).outputs;
+  for (const std::size_t k : {std::size_t{0}, std::size_t{1}}) {
+    const Tensor truth = of_reference("bert", k == 0 ? "start" : "end");
+    ASSERT_EQ(outputs[k].element_count(), truth.element_count());
+    double largest = 0, worst = 0;
+    for (std::int64_t i = 0; i < truth.element_count(); ++i) {
+      largest = std::max(largest, std::abs(truth.at(i)));
+      worst = std::max(worst, std::abs(outputs[k].at(i) - truth.at(i)));
+    }
+    EXPECT_LT(worst, 1e-5 * largest) << k;
+  }
+}
+
 TEST(PublishedWeights, ListEverythingThatDiffers) {
   TrainSettings settings{.workload = "llama", .model_options = with(of_llama, {"layers=3", "inner=28"})};
   expect_error(ErrorCode::bad_file,

@@ -32,6 +32,7 @@ const std::map<std::string, Small> small_forms = {
     {"image-autoencoder", {{}, 200}},
     {"conductivity", {{"side=64"}, 100}},
     {"wallmodel", {{}, 500}},
+    {"gravity-wave-drag", {{"levels=21"}, 1500}},
     {"autophasenn", {{"size=32"}, 20}},
     {"uno", {{}, 12000}},
     {"polymer-gcn", {{}, 2500}},

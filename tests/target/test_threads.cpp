@@ -60,6 +60,7 @@ std::vector<Model> models() {
           {"bert-small", bert},
           {"lstm", {"steps=7", "inputs=5", "units=32"}},
           {"wallmodel", {"dropout=0.1"}},
+          {"gravity-wave-drag", {"levels=21", "width=32", "layers=2"}},
           {"mlp", {}},
           {"mobilenet-v3-small", images, true},
           {"mobilenet-v3-large", images, true},

@@ -59,6 +59,7 @@ std::vector<Model> models() {
           {"image-autoencoder", {"size=8", "width=4", "bottleneck=2"}, 4, 4e-4},
           {"conductivity", {"side=16", "width=4"}, 4, 4e-4},
           {"conductivity", {"side=16", "width=4", "size=heavy"}, 4, 4e-4},
+          {"gravity-wave-drag", {"levels=21", "width=32", "layers=2"}, 4},
           {"uno", {"width=24", "dropout=0.1"}, 4, 2e-4, 0},
           {"uno", {"width=24", "dropout=0"}, 4},
           {"polymer-gcn", {"atoms=16", "edges=24", "polymers=12", "width=8"}, 4, 2e-4, 5e-2f},

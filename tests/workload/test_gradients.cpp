@@ -170,6 +170,7 @@ INSTANTIATE_TEST_SUITE_P(
         Model{"pca-compress-128", {"side=6", "components=4"}, 2},
         Model{"sobel-800", {"side=9", "start=random"}, 2},
         Model{"image-autoencoder", {"size=8", "width=2", "bottleneck=2", "bits=0"}, 2},
+        Model{"gravity-wave-drag", {"levels=13", "width=6", "layers=2"}, 3},
         Model{"conductivity", {"side=16", "width=2"}, 3},
         Model{"conductivity", {"side=16", "width=2", "size=heavy"}, 3},
         Model{

@@ -8,6 +8,7 @@
 #include "superstep/baseline/chemistry/kinetics_fit.h"
 #include "superstep/baseline/chemistry/uno_ridge.h"
 #include "superstep/baseline/chemistry/van_krevelen.h"
+#include "superstep/baseline/flow/gravity_wave.h"
 #include "superstep/baseline/flow/wall.h"
 #include "superstep/baseline/imaging/image_classes.h"
 #include "superstep/baseline/imaging/image_pca.h"
@@ -67,6 +68,7 @@ std::span<const Entry> baselines() {
       unet_256_thresholds(),
       unet_64_thresholds(),
       wall_models(),
+      gravity_wave_schemes(),
       image_pca(),
       {"autophasenn", "HIO and ER with shrink-wrap: iterative phase retrieval in three dimensions",
        phase_retrieval_options(), run_phase_retrieval},

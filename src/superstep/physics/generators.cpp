@@ -4,6 +4,7 @@
 #include "superstep/physics/chemistry/polymer_generator.h"
 #include "superstep/physics/chemistry/uno_generator.h"
 #include "superstep/physics/chemistry/yield_generator.h"
+#include "superstep/physics/flow/gravity_wave_generator.h"
 #include "superstep/physics/flow/wall_generator.h"
 #include "superstep/physics/function_generator.h"
 #include "superstep/physics/generator.h"
@@ -69,6 +70,7 @@ std::span<const GeneratorEntry> generators() {
       function_generator(),
       mcmc_generator(),
       wall_generator(),
+      gravity_wave_generator(),
   };
   // clang-format on
   return table;

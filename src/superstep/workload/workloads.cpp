@@ -18,10 +18,10 @@
                   workload(efficientnet_b0) workload(efficientnet_b4) workload(mobilenet_v3_small)           \
                       workload(mobilenet_v3_large) workload(vit_base) workload(resnext101)                   \
                           workload(image_autoencoder) workload(conductivity) workload(wallmodel)             \
-                              workload(bert_small) workload(distilbert) workload(bert_large)                 \
-                                  workload(bert_base_squad) workload(gpt2) workload(llama) workload(lstm)    \
-                                      workload(rnn_k1) workload(rnn_k2) workload(rnn_k3) workload(rnn_k4)    \
-                                          workload(mlp) workload(mcmc)
+                              workload(gravity_wave_drag) workload(bert_small) workload(distilbert)          \
+                                  workload(bert_large) workload(bert_base_squad) workload(gpt2)              \
+                                      workload(llama) workload(lstm) workload(rnn_k1) workload(rnn_k2)       \
+                                          workload(rnn_k3) workload(rnn_k4) workload(mlp) workload(mcmc)
 
 namespace superstep::workload {
 

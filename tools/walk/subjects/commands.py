@@ -196,6 +196,9 @@ PREPARATIONS = {
         'generate wallmodel --samples 400 --out points.h5',
         'train wallmodel --samples 400 --steps 1 --out run-wallmodel',
     ),
+    'gravity-waves.md': (
+        'train gravity-wave-drag --set width=8 --samples 60 --steps 1 --out run-gravity-wave-drag',
+    ),
     'polymers.md': (
         'generate polymer-gcn --samples 200 --out polymers.csv',
         'train polymer-gcn --samples 200 --steps 1 --out run-polymer-gcn',

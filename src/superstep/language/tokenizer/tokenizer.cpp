@@ -124,6 +124,52 @@ void encode_characters(const State& s, std::string_view text, bool first, Tokens
   }
 }
 
+// The longest pieces from the left that are tokens; a word that cannot be cut so is unknown as a whole.
+void cut_word(const State& s, const Word& word, std::vector<Tokenizer::Place>& places) {
+  const std::size_t before = places.size();
+  std::size_t characters = 0;
+  for (const char c : word.text) characters += !is_continuation(c);
+  bool known = characters <= s.pieces->longest;
+  for (std::size_t done = 0; known && done < word.text.size();) {
+    std::size_t end = word.text.size();
+    auto found = s.ids.end();
+    for (; end > done; --end) {
+      if (end < word.text.size() && is_continuation(word.text[end])) continue;
+      found = s.ids.find((done > 0 ? s.pieces->within : std::string()) + word.text.substr(done, end - done));
+      if (found != s.ids.end()) break;
+    }
+    known = end > done;
+    if (known) places.push_back({found->second, word.begin, word.end});
+    done = end;
+  }
+  if (known) return;
+  places.resize(before);
+  if (s.unknown < 0)
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("the tokenizer has no token for '{}'", printable(word.text)), s.where);
+  places.push_back({s.unknown, word.begin, word.end});
+}
+
+void encode_words(const State& s, std::string_view text, bool, Tokens& tokens) {
+  std::vector<Tokenizer::Place> places;
+  for (const Word& word : words_of(text, s.pieces->form)) cut_word(s, word, places);
+  for (const Tokenizer::Place& place : places) tokens.push_back(place.token);
+}
+
+void require_utf8(std::string_view text) {
+  if (const std::size_t bad = first_bad_byte(text); bad != std::string_view::npos)
+    throw Error(
+        ErrorCode::invalid_argument,
+        fmt::format("the text is no UTF-8: byte {} is {:#04x}", bad, static_cast<unsigned char>(text[bad])),
+        {}, "convert it, for example with iconv");
+}
+
+const State::Pieces& pieces_of(const State& s) {
+  if (s.pieces) return *s.pieces;
+  throw Error(ErrorCode::unsupported, "its tokens are no pieces of words", s.where,
+              "models as BERT have such: a vocab.txt, or a tokenizer.json of the kind WordPiece");
+}
+
 // The added token that begins here; null: none.
 const std::pair<std::string, std::int32_t>* added_at(const State& s, std::string_view text) {
   for (const auto& each : s.added)
@@ -226,18 +272,14 @@ Tokenizer& Tokenizer::operator=(Tokenizer&&) noexcept = default;
 std::int64_t Tokenizer::size() const { return static_cast<std::int64_t>(state_->texts.size()); }
 
 std::vector<std::int32_t> Tokenizer::encode(std::string_view text) const {
-  if (const std::size_t bad = first_bad_byte(text); bad != std::string_view::npos)
-    throw Error(
-        ErrorCode::invalid_argument,
-        fmt::format("the text is no UTF-8: byte {} is {:#04x}", bad, static_cast<unsigned char>(text[bad])),
-        {}, "convert it, for example with iconv");
+  require_utf8(text);
   const State& s = *state_;
   Tokens tokens = s.begin;
+  const auto encode_part = s.pieces ? encode_words : s.of_bytes ? encode_bytes : encode_characters;
   std::size_t done = 0;
   bool first = true;
   const auto encode_until = [&](std::size_t end) {
-    if (end > done)
-      (s.of_bytes ? encode_bytes : encode_characters)(s, text.substr(done, end - done), first, tokens);
+    if (end > done) encode_part(s, text.substr(done, end - done), first, tokens);
     first = false;
   };
   for (std::size_t at = 0; at < text.size();) {
@@ -251,7 +293,25 @@ std::vector<std::int32_t> Tokenizer::encode(std::string_view text) const {
     at = done = at + added->first.size();
   }
   encode_until(text.size());
+  tokens.insert(tokens.end(), s.end.begin(), s.end.end());
   return tokens;
+}
+
+std::vector<Tokenizer::Place> Tokenizer::places_of(std::string_view text) const {
+  require_utf8(text);
+  std::vector<Place> places;
+  for (const Word& word : words_of(text, pieces_of(*state_).form)) cut_word(*state_, word, places);
+  return places;
+}
+
+std::int32_t Tokenizer::first_token() const {
+  if (pieces_of(*state_).first >= 0) return state_->pieces->first;
+  throw Error(ErrorCode::unsupported, "it has no token [CLS]", state_->where);
+}
+
+std::int32_t Tokenizer::separator() const {
+  if (pieces_of(*state_).separator >= 0) return state_->pieces->separator;
+  throw Error(ErrorCode::unsupported, "it has no token [SEP]", state_->where);
 }
 
 std::string Tokenizer::bytes_of(std::int32_t token) const {
@@ -260,6 +320,7 @@ std::string Tokenizer::bytes_of(std::int32_t token) const {
       s.is_added[static_cast<std::size_t>(token)])
     return {};
   const std::string& text = s.texts[static_cast<std::size_t>(token)];
+  if (s.pieces) return text.starts_with(s.pieces->within) ? text.substr(s.pieces->within.size()) : " " + text;
   if (s.of_bytes) return bytes_of_letters(text);
   if (std::string byte = byte_of_name(text); !byte.empty()) return byte;
   std::string plain;
@@ -273,14 +334,22 @@ std::string Tokenizer::bytes_of(std::int32_t token) const {
 
 std::string Tokenizer::decode(const std::vector<std::int32_t>& tokens) const {
   std::string text;
-  for (const std::int32_t token : tokens) text += bytes_of(token);
+  for (const std::int32_t token : tokens) {
+    std::string bytes = bytes_of(token);
+    if (state_->pieces && text.empty() && bytes.starts_with(' ')) bytes.erase(0, 1);  // the first word
+    text += state_->pieces && state_->pieces->tidy ? tidied(std::move(bytes)) : bytes;
+  }
+  if (state_->pieces) return text;
   if (!state_->of_bytes && state_->prefix != State::Prefix::never && text.starts_with(' ')) text.erase(0, 1);
   return text;
 }
 
 Tokenizer Tokenizer::beside(const data::WeightFile& file) {
   if (file.format() == "GGUF") return from_notes(file);
-  const std::filesystem::path path = file.path().parent_path() / "tokenizer.json";
+  const std::filesystem::path folder = file.path().parent_path(), path = folder / "tokenizer.json",
+                              vocabulary = folder / "vocab.txt";
+  if (!std::filesystem::exists(path) && std::filesystem::exists(vocabulary))
+    return from_vocabulary(read_text_file(vocabulary), word_form_beside(vocabulary), vocabulary.string());
   if (!std::filesystem::exists(path))
     throw Error(ErrorCode::not_found, "the model's tokens are not known", path.string(),
                 "put the model's tokenizer.json beside its weights, or give numbers of tokens: --tokens");

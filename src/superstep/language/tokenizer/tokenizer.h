@@ -1,5 +1,6 @@
 // Texts as tokens and back: byte pair encodings, of bytes (GPT-2, Llama 3) or of characters with a sign for
-// spaces (SentencePiece: Llama 2, Mistral), as tokenizer.json of Hugging Face or a GGUF file describe them.
+// spaces (SentencePiece: Llama 2, Mistral), and pieces of words (BERT), as tokenizer.json of Hugging Face, a
+// GGUF file or BERT's vocab.txt describe them.
 #pragma once
 
 #include <cstdint>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "superstep/file/weights/weight_file.h"
+#include "superstep/language/tokenizer/word_pieces.h"
 
 namespace superstep::language {
 
@@ -18,7 +20,10 @@ class Tokenizer {
   // Throws Error: not_found, bad_file (what is wrong), unsupported (another kind of model, which it names).
   static Tokenizer from_json(std::string_view text, const std::string& where);
   static Tokenizer from_notes(const data::WeightFile& gguf);
-  // Of a GGUF file its own, else the tokenizer.json beside the weights.
+  // Pieces of words, one a line; tokens in brackets ("[CLS]") are added ones.
+  static Tokenizer from_vocabulary(std::string_view lines, const WordForm& form, const std::string& where);
+  // Of a GGUF file its own, else the tokenizer.json beside the weights, else the vocab.txt (in small letters
+  // unless a tokenizer_config.json beside it says otherwise).
   static Tokenizer beside(const data::WeightFile& file);
   ~Tokenizer();
   Tokenizer(Tokenizer&&) noexcept;
@@ -26,13 +31,26 @@ class Tokenizer {
 
   std::int64_t size() const;  // tokens, those that were added included
 
-  // With the tokens that every text begins with. What is written as an added token ("</s>") becomes that.
-  // Throws Error (invalid_argument) where the text is no UTF-8, with the place.
+  // With the tokens that every text begins and ends with. What is written as an added token ("</s>") becomes
+  // that. Throws Error (invalid_argument) where the text is no UTF-8, with the place.
   std::vector<std::int32_t> encode(std::string_view text) const;
   // The bytes of a token, which may end in the middle of a character; of added ones nothing.
   std::string bytes_of(std::int32_t token) const;
   // The text of several: where every text begins with a space that nobody wrote, without it.
   std::string decode(const std::vector<std::int32_t>& tokens) const;
+
+  // A token of a text and the bytes that its word has there.
+  struct Place {
+    std::int32_t token;
+    std::size_t begin, end;
+  };
+  // Pieces of words without what begins and ends a text; added tokens are not looked for. Throws Error
+  // (unsupported) where tokens are no pieces of words, (invalid_argument) where the text is no UTF-8.
+  std::vector<Place> places_of(std::string_view text) const;
+  // "[CLS]" and "[SEP]", which stand before and between texts. Throws Error (unsupported) where there are
+  // none.
+  std::int32_t first_token() const;
+  std::int32_t separator() const;
 
   struct State;
 

@@ -10,6 +10,7 @@
 #include "superstep/language/tokenizer/pair_merges.h"
 #include "superstep/language/tokenizer/splitter.h"
 #include "superstep/language/tokenizer/tokenizer.h"
+#include "superstep/language/tokenizer/word_pieces.h"
 
 namespace superstep::language {
 
@@ -17,7 +18,15 @@ inline constexpr std::string_view space_sign = "\u2581";  // that SentencePiece 
 
 struct Tokenizer::State {
   std::string where;
-  bool of_bytes = false;           // else of characters with a sign for spaces
+  bool of_bytes = false;  // else of characters with a sign for spaces, or:
+  struct Pieces {
+    WordForm form;
+    std::string within = "##";  // what a piece that begins no word begins with
+    std::size_t longest = 100;  // characters of a word; longer ones are unknown
+    bool tidy = true;           // decoded texts
+    std::int32_t separator = -1, first = -1;
+  };
+  std::optional<Pieces> pieces;    // of words
   std::vector<std::string> texts;  // of tokens, as the file writes them
   std::unordered_map<std::string, std::int32_t> ids;
   std::unordered_map<std::uint64_t, Joined> merges;  // by left and right token
@@ -32,7 +41,7 @@ struct Tokenizer::State {
   bool splits_at_spaces = false;
   std::vector<std::pair<std::string, std::int32_t>> added;  // longest first
   std::vector<bool> is_added;
-  std::vector<std::int32_t> begin;        // of every text
+  std::vector<std::int32_t> begin, end;   // of every text
   std::array<std::int32_t, 256> bytes{};  // tokens of single bytes; -1: none
   std::int32_t unknown = -1;
   bool joins_unknown = false;
@@ -43,6 +52,9 @@ struct Tokenizer::State {
   void add_merge(const std::string& left, const std::string& right);
   void add_token(const std::string& text, std::int32_t id);
 };
+
+// What tokenizer_config.json beside a vocabulary says of letters; small ones where there is none.
+WordForm word_form_beside(const std::filesystem::path& vocabulary);
 
 // The letter that stands for a byte where encodings are of bytes (A. Radford et al. 2019).
 std::string letter_of_byte(unsigned char byte);

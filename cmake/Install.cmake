@@ -30,6 +30,14 @@ if(TARGET superstep-cc)
   # Clang's own headers, and the compiler of translated programs.
   set(CPACK_DEBIAN_PACKAGE_RECOMMENDS "gcc, libclang-common-19-dev")
 endif()
+# What Poplar programs are compiled with and linked to: `cmake --install BUILD --component poplar` installs it alone.
+add_dependencies(what_is_installed poplar poputil)
+install(TARGETS poplar poputil LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT poplar)
+if(TARGET popc)
+  add_dependencies(what_is_installed popc)
+  install(TARGETS popc RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT poplar)
+endif()
+install(DIRECTORY include/poplar include/poputil DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT poplar)
 # The prefix as seen from where the file lies, so that an installed tree can be moved.
 file(RELATIVE_PATH pkgconfig_to_prefix /x/${CMAKE_INSTALL_LIBDIR}/pkgconfig /x)
 set(pkgconfig_to_prefix "\${pcfiledir}/${pkgconfig_to_prefix}")

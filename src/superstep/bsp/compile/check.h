@@ -23,9 +23,10 @@ class MappingCheck {
 // Every vertex on a tile and every field of it connected, the elements that it uses too.
 void check_compute_set(const GraphData& graph, ComputeSetId id, MappingCheck& mapping);
 
-// No two vertices write one element; none reads what another writes, and none reads through one field what it
-// writes through another.
-void check_races(const GraphData& graph, ComputeSetId id, const VertexAccesses& accesses);
+// No two vertices write one element, nor one through two fields; none reads what another writes, and, unless
+// that is allowed, none reads through one field what it writes through another.
+void check_races(const GraphData& graph, ComputeSetId id, const VertexAccesses& accesses,
+                 bool allow_vertex_aliases);
 
 // The tensors of a leaf: of this graph, mapped, and writeable where it writes; transfers of the right size.
 void check_leaf(const GraphData& graph, const ProgramNode& node, MappingCheck& mapping);

@@ -3,6 +3,7 @@
 
 #include "superstep/base/error.h"
 #include "superstep/bsp/compile/check.h"
+#include "superstep/bsp/graph/rule_error.h"
 
 namespace superstep::bsp {
 namespace {
@@ -94,11 +95,11 @@ class DefinitionChecker {
           break;
         }
     }
-    throw Error(ErrorCode::bad_graph,
-                fmt::format("reads element {} of '{}' {}, which nothing has written before", element,
-                            graph_.variable(id).name, to_string(graph_.variable(id).shape)),
-                who.empty() ? describe(node) : describe(node) + ": " + who,
-                "write it first, give it an initial value, or let the host write it");
+    throw RuleError(Rule::written_first, ErrorCode::bad_graph,
+                    fmt::format("reads element {} of '{}' {}, which nothing has written before", element,
+                                graph_.variable(id).name, to_string(graph_.variable(id).shape)),
+                    who.empty() ? describe(node) : describe(node) + ": " + who,
+                    "write it first, give it an initial value, or let the host write it");
   }
 
   const GraphData& graph_;

@@ -5,12 +5,17 @@
 #include "superstep/base/error.h"
 #include "superstep/base/text.h"
 #include "superstep/bsp/compile/check.h"
+#include "superstep/bsp/graph/rule_error.h"
 
 namespace superstep::bsp {
 namespace {
 
 [[noreturn]] void refuse(const std::string& message, const std::string& where, const std::string& hint) {
   throw Error(ErrorCode::bad_graph, message, where, hint);
+}
+[[noreturn]] void refuse(Rule rule, const std::string& message, const std::string& where,
+                         const std::string& hint) {
+  throw RuleError(rule, ErrorCode::bad_graph, message, where, hint);
 }
 
 template <class Where>
@@ -19,7 +24,8 @@ void require_mapped(const GraphData& graph, const Tensor& tensor, MappingCheck& 
     const std::int64_t unmapped = mapping.first_unmapped(region.variable);
     if (unmapped < 0) continue;
     const Variable& variable = graph.variable(region.variable);
-    refuse(fmt::format("element {} of variable '{}' {} is on no tile", unmapped, variable.name,
+    refuse(Rule::mapped,
+           fmt::format("element {} of variable '{}' {} is on no tile", unmapped, variable.name,
                        to_string(variable.shape)),
            where(), "call set_tile_mapping for all of it");
   }
@@ -32,10 +38,11 @@ void check_field(const GraphData& graph, VertexId id, std::size_t index, Mapping
   if (info.shape == FieldShape::state) return;  // zero when no value was given
   const auto where = [&] { return graph.describe(id); };
   if (!field.connected)
-    refuse(fmt::format("field '{}' is not connected", info.name), where(), "connect every field of a vertex");
+    refuse(Rule::connected, fmt::format("field '{}' is not connected", info.name), where(),
+           "connect every field of a vertex");
   for (std::size_t i = 0; i < field.tensors.size(); ++i) {
     if (!field.tensors[i].valid())
-      refuse(fmt::format("vector {} of field '{}' is not connected", i, info.name), where(),
+      refuse(Rule::connected, fmt::format("vector {} of field '{}' is not connected", i, info.name), where(),
              "connect every vector");
     require_mapped(graph, field.tensors[i], mapping, [&] { return where() + ", field '" + info.name + "'"; });
   }
@@ -56,7 +63,8 @@ struct Conflict {
     const Variable& variable = graph.variable(a.variable);
     const std::int64_t element = std::max(a.begin, b.begin);
     const bool same = a.vertex == b.vertex;
-    refuse(fmt::format("element {} of '{}': {} writes it and {} {} it", element, variable.name, who(a),
+    refuse(Rule::no_race,
+           fmt::format("element {} of '{}': {} writes it and {} {} it", element, variable.name, who(a),
                        who(b), verb),
            fmt::format("compute set '{}'", set.name),
            same ? "use one InOut field"
@@ -77,12 +85,14 @@ void check_compute_set(const GraphData& graph, ComputeSetId id, MappingCheck& ma
   const ComputeSetData& set = graph.compute_sets[id.index()];
   for (const VertexId vertex_id : set.vertices) {
     const VertexData& vertex = graph.vertices[vertex_id.index()];
-    if (!vertex.tile) refuse("the vertex is on no tile", graph.describe(vertex_id), "call set_tile_mapping");
+    if (!vertex.tile)
+      refuse(Rule::mapped, "the vertex is on no tile", graph.describe(vertex_id), "call set_tile_mapping");
     for (std::size_t i = 0; i < vertex.fields.size(); ++i) check_field(graph, vertex_id, i, mapping);
   }
 }
 
-void check_races(const GraphData& graph, ComputeSetId id, const VertexAccesses& accesses) {
+void check_races(const GraphData& graph, ComputeSetId id, const VertexAccesses& accesses,
+                 bool allow_vertex_aliases) {
   const Conflict conflict{graph, graph.compute_sets[id.index()]};
   std::vector<Access> writes = accesses.writes;
   std::sort(writes.begin(), writes.end());
@@ -95,7 +105,8 @@ void check_races(const GraphData& graph, ComputeSetId id, const VertexAccesses& 
       return w.variable != read.variable ? w.variable < read.variable : w.end <= read.begin;
     });
     for (; write != writes.end() && write->variable == read.variable && write->begin < read.end; ++write)
-      if (write->vertex != read.vertex || write->field != read.field) conflict.report(*write, read, "reads");
+      if (write->vertex != read.vertex || (!allow_vertex_aliases && write->field != read.field))
+        conflict.report(*write, read, "reads");
   }
 }
 
@@ -108,7 +119,8 @@ namespace {
 
 void require_writeable(const Tensor& tensor, const std::string& where) {
   if (!tensor.is_parallel_writeable())
-    refuse(fmt::format("{}{} cannot be written: it has constants, or an element at two places", tensor.name(),
+    refuse(Rule::writeable,
+           fmt::format("{}{} cannot be written: it has constants, or an element at two places", tensor.name(),
                        tensor.shape_to_string()),
            where, "write to a variable without aliases");
 }
@@ -117,10 +129,11 @@ void check_stream(const GraphData& graph, const ProgramNode& node) {
   const StreamData& stream = graph.streams[node.stream.index()];
   const Tensor& tensor = node.tensors[0];
   if (stream.to_device != (node.kind == ProgramKind::stream_in))
-    refuse(fmt::format("stream '{}' goes the other way", stream.handle), describe(node),
+    refuse(Rule::transfer, fmt::format("stream '{}' goes the other way", stream.handle), describe(node),
            "use a stream of this way");
   if (stream.type != tensor.element_type() || stream.elements != tensor.num_elements())
-    refuse(fmt::format("stream '{}' moves {} {}, tensor {}{} is {}", stream.handle, stream.elements,
+    refuse(Rule::transfer,
+           fmt::format("stream '{}' moves {} {}, tensor {}{} is {}", stream.handle, stream.elements,
                        device_name(stream.type), tensor.name(), tensor.shape_to_string(),
                        device_name(tensor.element_type())),
            describe(node), "make the stream of the tensor's type and size");
@@ -131,7 +144,8 @@ void check_remote(const GraphData& graph, const ProgramNode& node) {
   const Tensor& tensor = node.tensors[0];
   const std::int64_t rows = node.tensors.size() > 1 ? node.tensors[1].num_elements() : 1;
   if (buffer.type != tensor.element_type() || buffer.elements * rows != tensor.num_elements())
-    refuse(fmt::format("{} rows of remote buffer '{}' are {} {}, tensor {}{} is {}", rows, buffer.handle,
+    refuse(Rule::transfer,
+           fmt::format("{} rows of remote buffer '{}' are {} {}, tensor {}{} is {}", rows, buffer.handle,
                        buffer.elements * rows, device_name(buffer.type), tensor.name(),
                        tensor.shape_to_string(), device_name(tensor.element_type())),
            describe(node), "rows times elements must be the tensor's size");

@@ -92,7 +92,7 @@ class Compiler {
     if (!checked_sets_.insert(id).second) return;
     report_progress();
     check_compute_set(graph_, id, mapping_);
-    check_races(graph_, id, accesses_.vertices(id));
+    check_races(graph_, id, accesses_.vertices(id), options_.allow_vertex_aliases);
     accesses_.forget_vertices(id);
   }
 
@@ -109,6 +109,7 @@ class Compiler {
     lowered.stream = node.stream;
     lowered.buffer = node.buffer;
     lowered.message = node.message;
+    lowered.printer = node.printer;
     if (node.kind == ProgramKind::repeat_while) {  // the condition comes first, then the decision
       lowered.children.push_back(lower(node.children[0]));
       add_step(node, lowered);

@@ -19,11 +19,14 @@ struct RunBlock {
 
 // One vector of a vertex's field.
 struct LoweredPiece {
+  static constexpr std::uint32_t none = 0xffffffffu;
   VariableId variable;  // where it lies in one piece: bound without a copy
   std::int64_t element = 0;
   std::int64_t size = 0;
   std::uint32_t first_block = 0;  // otherwise gathered before and scattered after, block by block
   std::uint32_t blocks = 0;
+  std::uint32_t same_as =
+      none;  // gathered already: the number among the vertex's pieces of one of the same elements
 };
 
 struct LoweredField {
@@ -74,6 +77,7 @@ struct LoweredNode {
   StreamId stream;
   RemoteBufferId buffer;
   std::string message;
+  TensorPrinter printer;
 };
 
 struct VariableInfo {

@@ -250,6 +250,8 @@ class SetBuilder {
   SetBuilder(LoweredComputeSet& set) : set_(set) {}
 
   void vertex(const VertexData& data, const VertexClass& vertex_class) {
+    first_piece_ = set_.pieces.size();
+    gathered_.clear();
     LoweredVertex vertex{&vertex_class, size(set_.fields), 0, size(set_.values)};
     for (std::size_t i = 0; i < data.fields.size(); ++i) {
       if (vertex_class.fields[i].shape == FieldShape::state) {
@@ -282,8 +284,24 @@ class SetBuilder {
       piece.first_block = size(set_.blocks);
       for (const Region& region : view.regions()) add_blocks(region);
       piece.blocks = size(set_.blocks) - piece.first_block;
+      piece.same_as = find_same(view);
     }
     set_.pieces.push_back(piece);
+  }
+
+  // The number, among the vertex's pieces, of one that shows the same elements.
+  std::uint32_t find_same(const View& view) {
+    for (const auto& [number, other] : gathered_)
+      if (same_elements(*other, view)) return number;
+    gathered_.emplace_back(static_cast<std::uint32_t>(set_.pieces.size() - first_piece_), &view);
+    return LoweredPiece::none;
+  }
+
+  static bool same_elements(const View& a, const View& b) {
+    return std::ranges::equal(a.regions(), b.regions(), [](const Region& x, const Region& y) {
+      return x.variable == y.variable && x.view_offset == y.view_offset &&
+             x.element_offset == y.element_offset && x.loops == y.loops;
+    });
   }
 
   // The innermost loop over places is a run, the one around it the block; those outside are unrolled.
@@ -314,6 +332,8 @@ class SetBuilder {
   }
 
   LoweredComputeSet& set_;
+  std::size_t first_piece_ = 0;                                  // of the vertex at hand
+  std::vector<std::pair<std::uint32_t, const View*>> gathered_;  // its pieces that are not contiguous
 };
 
 }  // namespace

@@ -31,7 +31,10 @@ using ProgressFunction = std::function<void(std::size_t done, std::size_t all)>;
 struct CompileOptions {
   bool allow_out_of_memory = false;    // go on when a tile is too full; the profile shows it
   bool allow_undefined_reads = false;  // of elements that nothing ever wrote (they read as zero)
-  bool timing_only = false;            // leave out what only running needs: engines must be timing only too
+  // A vertex may read through one field what it writes through another: both show the same memory where their
+  // elements are the same, or lie in one piece.
+  bool allow_vertex_aliases = false;
+  bool timing_only = false;  // leave out what only running needs: engines must be timing only too
   // Runs of elements that the vertices of one compute set may touch; more are an error (unsupported), before
   // they take the host's memory.
   std::size_t most_accesses = static_cast<std::size_t>(-1);

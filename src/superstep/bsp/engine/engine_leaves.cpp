@@ -138,7 +138,11 @@ void Leaves::remote(const LoweredNode& node, std::uint32_t replica) {
 void Leaves::print(const LoweredNode& node, std::uint32_t replica, std::string title,
                    std::ostream& out) const {
   if (replicas_ > 1) title += fmt::format(" (replica {})", replica);
-  print_tensor(out, title, node.type, node.shape, dense(node, replica).data());
+  const std::vector<std::byte> elements = dense(node, replica);
+  if (node.printer)
+    node.printer(out, title, node.type, node.shape, elements.data());
+  else
+    print_tensor(out, title, node.type, node.shape, elements.data());
 }
 
 void Leaves::stop(const LoweredNode& node, std::uint32_t replica) const {

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "superstep/base/text.h"
+#include "superstep/bsp/graph/rule_error.h"
 
 namespace superstep::bsp {
 
@@ -57,8 +58,9 @@ Streams::Endpoint& Streams::endpoint(State& stream, std::uint32_t replica) {
   Endpoint& own = stream.replicas[replica];
   if (own.callback || own.ring.connected()) return own;
   if (stream.shared.ring.connected()) return stream.shared;
-  throw Error(ErrorCode::invalid_argument, fmt::format("the stream is not connected for replica {}", replica),
-              "stream " + stream.data.handle, "call connect_stream before run");
+  throw RuleError(Rule::stream_connected, ErrorCode::invalid_argument,
+                  fmt::format("the stream is not connected for replica {}", replica),
+                  "stream " + stream.data.handle, "call connect_stream before run");
 }
 
 std::byte* Streams::advance(Ring& ring, std::size_t bytes) {

@@ -89,61 +89,65 @@ void VertexInstances::compute(std::size_t index) {
   for (std::uint32_t worker = 0; worker < calls; ++worker) vertex_class.compute(object(index), worker);
 }
 
+// Gives every gathered piece of a vertex its place in the scratch memory. Pieces of the same elements share
+// one.
+void VertexInstances::lay_out(const LoweredVertex& vertex, Scratch& scratch) const {
+  scratch.offsets.clear();
+  std::size_t used = 0;
+  for (std::uint32_t f = 0; f < vertex.fields; ++f) {
+    const LoweredField& field = set_.fields[vertex.first_field + f];
+    const std::size_t size = element_bytes(vertex, field);
+    for (std::uint32_t p = 0; p < field.pieces; ++p) {
+      const LoweredPiece& piece = set_.pieces[field.first_piece + p];
+      const bool shares = piece.same_as != LoweredPiece::none;
+      scratch.offsets.push_back(shares ? scratch.offsets[piece.same_as] : used);
+      if (piece.blocks > 0 && !shares)
+        used += round_up<std::size_t>(static_cast<std::size_t>(piece.size) * size, 16);
+    }
+  }
+  if (scratch.bytes.size() < used) scratch.bytes.resize(used);
+}
+
 // Pieces that are not contiguous live in a buffer while the vertex runs. Outputs are gathered too: a vertex
 // may leave some of its elements alone.
 void VertexInstances::run_vertex(std::size_t index, Scratch& scratch) {
   if (!gathers_[index]) return compute(index);
   const LoweredVertex& vertex = set_.vertices[index];
   const std::span<const LoweredField> fields(set_.fields.data() + vertex.first_field, vertex.fields);
-  std::size_t total = 0;
-  for (const LoweredField& field : fields)
-    for (std::uint32_t p = 0; p < field.pieces; ++p) {
-      const LoweredPiece& piece = set_.pieces[field.first_piece + p];
-      if (piece.blocks > 0)
-        total +=
-            round_up<std::size_t>(static_cast<std::size_t>(piece.size) * element_bytes(vertex, field), 16);
-    }
-  if (scratch.bytes.size() < total) scratch.bytes.resize(total);
-
-  const auto for_each_gathered = [&](auto&& f) {
-    std::size_t used = 0;
-    for (const LoweredField& field : fields) {
-      const std::size_t size = element_bytes(vertex, field);
-      for (std::uint32_t p = 0; p < field.pieces; ++p) {
-        const LoweredPiece& piece = set_.pieces[field.first_piece + p];
-        if (piece.blocks == 0) continue;
-        f(field, std::span(set_.blocks).subspan(piece.first_block, piece.blocks), size,
-          scratch.bytes.data() + used);
-        used += round_up<std::size_t>(static_cast<std::size_t>(piece.size) * size, 16);
-      }
-    }
+  lay_out(vertex, scratch);
+  const auto for_each_piece = [&](const LoweredField& field, std::size_t& number, auto&& f) {
+    for (std::uint32_t p = 0; p < field.pieces; ++p, ++number)
+      f(set_.pieces[field.first_piece + p], scratch.bytes.data() + scratch.offsets[number]);
   };
-  for_each_gathered([&](const LoweredField&, std::span<const RunBlock> blocks, std::size_t size,
-                        std::byte* buffer) { memory_.gather(blocks, size, buffer); });
-  std::size_t used = 0;
+  const auto blocks_of = [&](const LoweredPiece& piece) {
+    return std::span(set_.blocks).subspan(piece.first_block, piece.blocks);
+  };
+  std::size_t number = 0;
   for (const LoweredField& field : fields) {
     const std::size_t size = element_bytes(vertex, field);
     scratch.pieces.clear();
-    for (std::uint32_t p = 0; p < field.pieces; ++p) {
-      const LoweredPiece& piece = set_.pieces[field.first_piece + p];
+    for_each_piece(field, number, [&](const LoweredPiece& piece, std::byte* buffer) {
       std::byte* data = nullptr;
       if (piece.blocks > 0) {
-        data = scratch.bytes.data() + used;
-        used += round_up<std::size_t>(static_cast<std::size_t>(piece.size) * size, 16);
+        data = buffer;
+        if (piece.same_as == LoweredPiece::none) memory_.gather(blocks_of(piece), size, buffer);
       } else if (piece.variable.valid()) {
         data = memory_.bytes(piece.variable) + static_cast<std::size_t>(piece.element) * size;
       }
       scratch.pieces.push_back({data, piece.size});
-    }
+    });
     const FieldInfo& info = vertex.vertex_class->fields[field.field];
     info.bind(static_cast<std::byte*>(object(index)) + info.offset, scratch.pieces);
   }
   compute(index);
-  for_each_gathered(
-      [&](const LoweredField& field, std::span<const RunBlock> blocks, std::size_t size, std::byte* buffer) {
-        if (vertex.vertex_class->fields[field.field].direction != FieldDirection::input)
-          memory_.scatter(blocks, size, buffer);
-      });
+  number = 0;
+  for (const LoweredField& field : fields) {
+    const bool written = vertex.vertex_class->fields[field.field].direction != FieldDirection::input;
+    const std::size_t size = element_bytes(vertex, field);
+    for_each_piece(field, number, [&](const LoweredPiece& piece, std::byte* buffer) {
+      if (written && piece.blocks > 0) memory_.scatter(blocks_of(piece), size, buffer);
+    });
+  }
 }
 
 void VertexInstances::run(ThreadPool& pool) {

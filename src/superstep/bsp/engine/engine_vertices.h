@@ -23,10 +23,12 @@ class VertexInstances {
   struct Scratch {
     std::vector<std::byte> bytes;
     std::vector<Piece> pieces;
+    std::vector<std::size_t> offsets;  // of a vertex's pieces, in their order: where they are in `bytes`
   };
   void* object(std::size_t vertex) const { return storage_.get() + offsets_[vertex]; }
   void set_state(std::size_t vertex);
   void bind_direct(std::size_t vertex);
+  void lay_out(const LoweredVertex& vertex, Scratch& scratch) const;
   void run_vertex(std::size_t vertex, Scratch& scratch);
   void compute(std::size_t vertex);
   std::size_t element_bytes(const LoweredVertex& vertex, const LoweredField& field) const;

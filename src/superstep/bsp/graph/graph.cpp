@@ -8,6 +8,7 @@
 #include "superstep/base/error.h"
 #include "superstep/base/integers.h"
 #include "superstep/bsp/graph/graph_data.h"
+#include "superstep/bsp/graph/rule_error.h"
 
 namespace superstep::bsp {
 namespace {
@@ -89,6 +90,16 @@ Tensor Graph::add_constant(const superstep::Tensor& values, std::string name) {
   return tensor;
 }
 
+// What has no tile of this graph stays without.
+void Graph::map_as_far_as(const Tensor& copy, const Tensor& tensor) {
+  bool complete = true;
+  const TileMapping mapping = tile_mapping(tensor, complete);
+  const Tensor flat = copy.flatten();
+  for (std::size_t tile = 0; tile < mapping.size(); ++tile)
+    for (const Interval& interval : mapping[tile])
+      set_tile_mapping(flat.slice(interval), static_cast<std::uint32_t>(tile));
+}
+
 Tensor Graph::clone(const Tensor& tensor, std::string name, CloneMethod method) {
   return clone(tensor.element_type(), tensor, std::move(name), method);
 }
@@ -100,7 +111,7 @@ Tensor Graph::clone(Type type, const Tensor& tensor, std::string name, CloneMeth
       (method == CloneMethod::preserve_order_unless_aliases && aliases) ||
       (method == CloneMethod::gather_and_preserve_tile_order_and_aliases && !aliases)) {
     const Tensor copy = add_variable(type, tensor.shape(), std::move(name));
-    set_tile_mapping(copy, tile_mapping(tensor));
+    map_as_far_as(copy, tensor);
     return copy;
   }
   // The same expression: every variable that it uses has its counterpart, mapped alike where it is used.
@@ -200,6 +211,15 @@ void Graph::map_linearly(const Tensor& tensor, std::int64_t minimum, std::int64_
 }
 
 TileMapping Graph::tile_mapping(const Tensor& tensor) const {
+  bool complete = true;
+  TileMapping mapping = tile_mapping(tensor, complete);
+  if (!complete)
+    throw RuleError(Rule::mapped, ErrorCode::bad_graph, "some elements have no tile of this graph",
+                    place_of(tensor), "call set_tile_mapping");
+  return mapping;
+}
+
+TileMapping Graph::tile_mapping(const Tensor& tensor, bool& complete) const {
   TileMapping mapping(num_tiles());
   std::vector<std::uint32_t> virtual_tile;
   if (tiles_) {
@@ -207,9 +227,11 @@ TileMapping Graph::tile_mapping(const Tensor& tensor) const {
     for (std::size_t i = 0; i < tiles_->size(); ++i)
       virtual_tile[(*tiles_)[i]] = static_cast<std::uint32_t>(i);
   }
+  std::int64_t found = 0;
   const auto put = [&](std::uint32_t tile, Interval interval) {
     if (tiles_) tile = virtual_tile[tile];
-    if (tile >= mapping.size()) refuse("mapped outside this virtual graph", place_of(tensor));
+    if (tile >= mapping.size()) return;
+    found += interval.size();
     std::vector<Interval>& list = mapping[tile];
     if (!list.empty() && list.back().end == interval.begin)
       list.back().end = interval.end;
@@ -221,17 +243,13 @@ TileMapping Graph::tile_mapping(const Tensor& tensor) const {
     const std::int64_t pieces = run.stride == 1 ? 1 : run.length, length = run.length / pieces;
     for (std::int64_t i = 0; i < pieces; ++i) {
       const std::int64_t element = run.element + i * run.stride;
-      std::int64_t found = 0;
       for (const MappedInterval& part : tiles.intervals(element, element + length)) {
         const std::int64_t place = run.place + i * length + part.begin - element;
         put(part.tile, {place, place + part.end - part.begin});
-        found += part.end - part.begin;
       }
-      if (found != length)
-        throw Error(ErrorCode::bad_graph, "some elements have no tile", place_of(tensor),
-                    "call set_tile_mapping");
     }
   }
+  complete = found == tensor.num_elements();
   return mapping;
 }
 
@@ -263,8 +281,9 @@ RemoteBuffer Graph::add_remote_buffer(std::string handle, Type type, std::int64_
 
 void Graph::create_host_write(std::string handle, const Tensor& tensor) {
   if (!tensor.is_parallel_writeable())
-    refuse("the host cannot write a tensor with constants, or with an element at two places",
-           place_of(tensor));
+    throw RuleError(Rule::writeable, ErrorCode::invalid_argument,
+                    "the host cannot write a tensor with constants, or with an element at two places",
+                    place_of(tensor));
   if (!data_->writes.emplace(handle, HostHandle{tensor, true}).second)
     refuse("there is a host write of this name already", "handle " + handle);
 }

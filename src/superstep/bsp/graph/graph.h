@@ -81,6 +81,8 @@ class Graph {
   // Elements in equal shares, `grain` at a time, at least `minimum` a tile, from tile 0 up.
   void map_linearly(const Tensor& tensor, std::int64_t minimum = 1, std::int64_t grain = 1);
   TileMapping tile_mapping(const Tensor& tensor) const;  // of the places; throws Error where unmapped
+  // The same of what lies on tiles of this (virtual) graph; `complete` becomes false where that is not all.
+  TileMapping tile_mapping(const Tensor& tensor, bool& complete) const;
 
   // Compute sets and vertices.
   void add_codelets(std::span<const VertexClass> classes);  // throws Error on a name with two meanings
@@ -120,6 +122,7 @@ class Graph {
 
  private:
   Graph(std::shared_ptr<GraphData> data, std::vector<std::uint32_t> tiles);
+  void map_as_far_as(const Tensor& copy, const Tensor& tensor);
   std::uint32_t checked_tile(std::uint32_t tile, const std::string& what) const;
 
   std::shared_ptr<GraphData> data_;

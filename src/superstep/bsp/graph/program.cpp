@@ -188,8 +188,10 @@ CrossReplicaCopy::CrossReplicaCopy(const Tensor& source, const Tensor& destinati
   edit().replica_map = std::move(map);
 }
 
-PrintTensor::PrintTensor(const Tensor& tensor, std::string title)
-    : Program(make(ProgramKind::print_tensor, std::move(title), {tensor})) {}
+PrintTensor::PrintTensor(const Tensor& tensor, std::string title, TensorPrinter printer)
+    : Program(make(ProgramKind::print_tensor, std::move(title), {tensor})) {
+  edit().printer = std::move(printer);
+}
 
 AbortOnCondition::AbortOnCondition(const Tensor& predicate, std::string message, std::string name)
     : Program(control(ProgramKind::abort_on_condition, std::move(name), predicate, {})) {

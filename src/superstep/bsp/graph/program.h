@@ -7,7 +7,9 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <initializer_list>
+#include <iosfwd>
 #include <memory>
 #include <span>
 #include <string>
@@ -65,6 +67,10 @@ enum class ProgramKind : std::uint8_t {
 };
 const char* name_of(ProgramKind kind);
 
+// Writes a tensor's elements, row-major, as a program wants them shown.
+using TensorPrinter = std::function<void(std::ostream& out, const std::string& title, Type type,
+                                         const Shape& shape, const std::byte* elements)>;
+
 enum class SyncType : std::uint8_t { internal, external };  // of one chip's tiles; of all chips
 
 struct ProgramNode {
@@ -82,6 +88,7 @@ struct ProgramNode {
   RemoteBufferId buffer;
   FunctionId function;
   std::string message;
+  TensorPrinter printer;  // of a print_tensor; empty: print_tensor() of graph/print_tensor.h
 };
 
 class Program {
@@ -174,7 +181,7 @@ class CrossReplicaCopy : public Program {
 
 class PrintTensor : public Program {
  public:
-  explicit PrintTensor(const Tensor& tensor, std::string title = {});
+  explicit PrintTensor(const Tensor& tensor, std::string title = {}, TensorPrinter printer = {});
 };
 
 class AbortOnCondition : public Program {

@@ -1,0 +1,90 @@
+// Runs compiled programs on a device and counts their cycles.
+#ifndef poplar_Engine_hpp
+#define poplar_Engine_hpp
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <ostream>
+#include <poplar/ArrayRef.hpp>
+#include <poplar/DebugContext.hpp>
+#include <poplar/Device.hpp>
+#include <poplar/Executable.hpp>
+#include <poplar/Graph.hpp>
+#include <poplar/OptionFlags.hpp>
+#include <poplar/Program.hpp>
+#include <poplar/StreamCallback.hpp>
+#include <poplar/StringRef.hpp>
+#include <string>
+#include <vector>
+
+#pragma GCC visibility push(default)
+
+namespace poplar {
+
+namespace core {
+struct EngineData;
+}
+
+class Engine {
+ public:
+  // As compileGraph.
+  Engine(const Graph& graph, ArrayRef<program::Program> programs, const OptionFlags& options = {},
+         ProgressFunc progress = ProgressFunc(), const DebugContext& debugContext = {});
+  Engine(const Graph& graph, const program::Program& program, const OptionFlags& options = {},
+         ProgressFunc progress = ProgressFunc(), const DebugContext& debugContext = {});
+  explicit Engine(Executable executable, const OptionFlags& options = {});
+  ~Engine();
+  Engine(Engine&&) noexcept;
+  Engine& operator=(Engine&&) noexcept;
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
+
+  void prepare(const Device& device);
+  void deploy();
+  void load(const Device& device);  // prepare and deploy: initial values into every variable
+  // Throws application_runtime_error before load; stream_connection_error for a stream that is not connected.
+  void run(unsigned program = 0, const std::string& name = std::string());
+  void loadAndRun(const Device& device, unsigned program = 0);
+
+  // Elements in row-major order of the tensor that the handle was made for, replicas one after the other.
+  void readTensor(StringRef handle, void* begin, void* end);
+  void writeTensor(StringRef handle, const void* begin, const void* end);
+  template <class T>
+  void writeTensor(StringRef handle, const ArrayRef<T>& values) {
+    writeTensor(handle, values.begin(), values.end());
+  }
+
+  // With an end: a ring, every transfer goes on where the last ended. Without: every transfer is at `begin`.
+  // The replicas' data lie one after the other. A stream may be connected again at any time.
+  void connectStream(StringRef handle, void* begin, void* end);
+  void connectStream(StringRef handle, void* begin);
+  void connectStream(StringRef handle, unsigned replica, void* begin, void* end);
+  void connectStream(StringRef handle, unsigned replica, void* begin);
+  void connectStreamToCallback(StringRef handle, std::unique_ptr<StreamCallback> callback);
+  void connectStreamToCallback(StringRef handle, const std::function<void(void*)>& callback);
+  void connectStreamToCallback(StringRef handle, unsigned replica, std::unique_ptr<StreamCallback> callback);
+  void connectStreamToCallback(StringRef handle, unsigned replica,
+                               const std::function<void(void*)>& callback);
+
+  void copyToRemoteBuffer(const void* data, StringRef handle, std::uint64_t repeatIndex,
+                          unsigned replica = 0);
+  void copyFromRemoteBuffer(StringRef handle, void* data, std::uint64_t repeatIndex, unsigned replica = 0);
+
+  std::vector<std::string> listStreams() const;
+  void setPrintStream(std::ostream& stream);
+
+  void resetExecutionProfile();
+  void enableExecutionProfiling() {}  // always counted
+  void disableExecutionProfiling() {}
+  void printProfileSummary(std::ostream& out, const OptionFlags& options = {}) const;
+
+ private:
+  std::unique_ptr<core::EngineData> data_;
+};
+
+}  // namespace poplar
+
+#pragma GCC visibility pop
+
+#endif

@@ -1,0 +1,48 @@
+// Named options, all of them text.
+#ifndef poplar_OptionFlags_hpp
+#define poplar_OptionFlags_hpp
+
+#include <cstddef>
+#include <initializer_list>
+#include <map>
+#include <poplar/StringRef.hpp>
+#include <string>
+#include <utility>
+
+#pragma GCC visibility push(default)
+
+namespace poplar {
+
+class OptionFlags {
+ public:
+  using OptionFlag = std::pair<const std::string, std::string>;
+  using initializer_list = std::initializer_list<OptionFlag>;
+  using iterator = std::map<std::string, std::string>::const_iterator;
+
+  OptionFlags() = default;
+  OptionFlags(initializer_list flags) : flags_() { set(flags); }
+
+  void set(StringRef option, StringRef value) { flags_[option] = value.cloneAsString(); }
+  void set(initializer_list flags) {
+    for (const OptionFlag& flag : flags) flags_[flag.first] = flag.second;
+  }
+  const std::string& at(StringRef option) const;  // throws invalid_option when it is not set
+  iterator find(StringRef option) const { return flags_.find(option); }
+  std::size_t size() const { return flags_.size(); }
+  bool empty() const { return flags_.empty(); }
+  void clear() { flags_.clear(); }
+  iterator begin() const { return flags_.begin(); }  // in the order of their names
+  iterator end() const { return flags_.end(); }
+
+  friend bool operator==(const OptionFlags& a, const OptionFlags& b) { return a.flags_ == b.flags_; }
+  friend bool operator!=(const OptionFlags& a, const OptionFlags& b) { return !(a == b); }
+
+ private:
+  std::map<std::string, std::string> flags_;
+};
+
+}  // namespace poplar
+
+#pragma GCC visibility pop
+
+#endif

@@ -1,0 +1,119 @@
+// Compiling, loading and running. Streams and the host's handles: engine_host.cpp.
+#include <iostream>
+#include <poplar/Engine.hpp>
+#include <poplar/exceptions.hpp>
+
+#include "superstep/base/system/startable_threads.h"
+#include "superstep/base/thread_pool.h"
+#include "superstep/poplar/core/engine_data.h"
+#include "superstep/poplar/core/guard.h"
+
+namespace poplar {
+namespace {
+
+std::shared_ptr<const core::ExecutableData> existing(std::shared_ptr<const core::ExecutableData> data) {
+  if (!data) throw poplar_error("an executable that is not there: take compileGraph");
+  return data;
+}
+
+// What is a vertex's own lies on its tile.
+void place_what_vertices_own(core::GraphState& state) {
+  for (const auto& [field, own] : state.owned)
+    if (const auto tile = state.graph.data().vertices[own.vertex].tile)
+      state.graph.set_tile_mapping(own.tensor, *tile);
+}
+
+std::unique_ptr<core::EngineData> make_engine(std::shared_ptr<const core::ExecutableData> executable) {
+  return std::make_unique<core::EngineData>(std::move(executable), core::bsp::EngineOptions{});
+}
+
+}  // namespace
+
+core::EngineData::EngineData(std::shared_ptr<const ExecutableData> compiled,
+                             const bsp::EngineOptions& options)
+    : executable(std::move(compiled)), print_stream(std::cerr.rdbuf()), engine(executable->executable, [&] {
+        bsp::EngineOptions own = options;
+        own.print_to = &print_stream;
+        own.threads = superstep::startable_threads(superstep::available_processors());
+        return own;
+      }()) {}
+
+Executable::Executable() = default;
+Executable::~Executable() = default;
+Executable::Executable(Executable&&) noexcept = default;
+Executable& Executable::operator=(Executable&&) noexcept = default;
+Executable::Executable(std::shared_ptr<const core::ExecutableData> data) : data_(std::move(data)) {}
+std::shared_ptr<const core::ExecutableData> Executable::data() const { return data_; }
+
+Executable compileGraph(const Graph& graph, ArrayRef<program::Program> programs, const OptionFlags& options,
+                        ProgressFunc progress, const DebugContext&) {
+  core::bsp::CompileOptions compile = core::compile_options(options);
+  if (progress)
+    compile.progress = [progress](std::size_t done, std::size_t all) {
+      progress(static_cast<int>(done), static_cast<int>(all));
+    };
+  std::vector<core::bsp::Program> parts;
+  for (const program::Program& program : programs) parts.push_back(program.data().get());
+  return core::guarded([&] {
+    core::bsp::Graph whole = graph.handle().state->graph;
+    place_what_vertices_own(*graph.handle().state);
+    return Executable(std::make_shared<const core::ExecutableData>(
+        core::ExecutableData{core::bsp::compile_graph(whole, parts, compile), graph.getTarget()}));
+  });
+}
+
+Engine::Engine(const Graph& graph, ArrayRef<program::Program> programs, const OptionFlags& options,
+               ProgressFunc progress, const DebugContext& context)
+    : Engine(compileGraph(graph, programs, options, std::move(progress), context)) {}
+Engine::Engine(const Graph& graph, const program::Program& program, const OptionFlags& options,
+               ProgressFunc progress, const DebugContext& context)
+    : Engine(graph, ArrayRef<program::Program>(program), options, std::move(progress), context) {}
+Engine::Engine(Executable executable, const OptionFlags& options)
+    : data_(make_engine(existing(executable.data()))) {
+  core::compile_options(options);  // names are checked
+}
+Engine::~Engine() = default;
+Engine::Engine(Engine&&) noexcept = default;
+Engine& Engine::operator=(Engine&&) noexcept = default;
+
+void Engine::prepare(const Device& device) {
+  const Target &wanted = data_->executable->target, &has = device.getTarget();
+  const unsigned replicas = data_->executable->executable.profile().replicas;
+  if (has.getNumIPUs() != wanted.getNumIPUs() * replicas || has.getTilesPerIPU() < wanted.getTilesPerIPU())
+    throw application_runtime_error(fmt::format(
+        "the program is for {} chips of {} tiles, the device has {} of {}: load it onto the device "
+        "whose target the graph was made with",
+        wanted.getNumIPUs() * replicas, wanted.getTilesPerIPU(), has.getNumIPUs(), has.getTilesPerIPU()));
+  data_->prepared = true;
+}
+
+void Engine::deploy() {
+  if (!data_->prepared) throw application_runtime_error("deploy before prepare: call load(device)");
+  core::guarded_running([&] { data_->engine.load(); });
+  data_->loaded = true;
+}
+
+void Engine::load(const Device& device) {
+  prepare(device);
+  deploy();
+}
+
+void Engine::run(unsigned program, const std::string&) {
+  if (!data_->loaded) throw application_runtime_error("run before load: call load(device)");
+  core::guarded_running([&] { data_->engine.run(static_cast<int>(program)); });
+}
+
+void Engine::loadAndRun(const Device& device, unsigned program) {
+  load(device);
+  run(program);
+}
+
+void Engine::setPrintStream(std::ostream& stream) { data_->print_stream.rdbuf(stream.rdbuf()); }
+
+void Engine::resetExecutionProfile() { data_->engine.reset_execution_profile(); }
+
+void Engine::printProfileSummary(std::ostream& out, const OptionFlags& options) const {
+  data_->engine.print_profile_summary(out, core::summary_options(options));
+}
+
+}  // namespace poplar

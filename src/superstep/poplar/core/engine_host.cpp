@@ -1,0 +1,146 @@
+// What the host and a running program hand to each other.
+#include <poplar/Engine.hpp>
+#include <poplar/exceptions.hpp>
+
+#include "superstep/bsp/compile/executable_data.h"
+#include "superstep/poplar/core/engine_data.h"
+#include "superstep/poplar/core/guard.h"
+
+namespace poplar {
+
+StreamCallback::~StreamCallback() = default;
+
+namespace {
+
+namespace bsp = superstep::bsp;
+
+class Adapter : public bsp::StreamCallback {
+ public:
+  explicit Adapter(std::unique_ptr<poplar::StreamCallback> callback) : callback_(std::move(callback)) {}
+  Result prefetch(void* data) override {
+    return callback_->prefetch(data) == poplar::StreamCallback::Result::Success ? Result::success
+                                                                                : Result::not_available;
+  }
+  void fetch(void* data) override { callback_->fetch(data); }
+  void complete() override { callback_->complete(); }
+  void invalidate_prefetched() override { callback_->invalidatePrefetched(); }
+
+ private:
+  std::unique_ptr<poplar::StreamCallback> callback_;
+};
+
+template <class F>
+void connecting(F&& connect) {
+  try {
+    connect();
+  } catch (const superstep::Error& error) {
+    throw stream_connection_error(error.what());
+  }
+}
+
+// The machine's data of the stream of this name; throws stream_connection_error when there is none.
+const bsp::StreamData& stream_named(const core::EngineData& data, const std::string& handle) {
+  for (const bsp::StreamData& stream : data.executable->executable.data().streams)
+    if (stream.handle == handle) return stream;
+  throw stream_connection_error("there is no stream '" + handle + "'");
+}
+
+// Bytes that all transfers of one step take, of so many replicas.
+std::size_t bytes_of_step(const bsp::StreamData& stream, std::size_t replicas) {
+  return static_cast<std::size_t>(stream.elements) * size_in_bytes(stream.type) *
+         (stream.mode == bsp::ReplicatedStreamMode::broadcast ? 1 : replicas);
+}
+
+std::size_t bytes_between(const void* begin, const void* end) {
+  return static_cast<std::size_t>(static_cast<const std::byte*>(end) - static_cast<const std::byte*>(begin));
+}
+
+void need_loaded(const core::EngineData& data, const char* what, const std::string& handle) {
+  if (!data.loaded)
+    throw application_runtime_error(fmt::format("{} of '{}' before load: call load(device)", what, handle));
+}
+
+}  // namespace
+
+void Engine::readTensor(StringRef handle, void* begin, void* end) {
+  need_loaded(*data_, "readTensor", handle);
+  core::guarded_running(
+      [&] { data_->engine.read_tensor(handle.cloneAsString(), begin, bytes_between(begin, end)); });
+}
+
+void Engine::writeTensor(StringRef handle, const void* begin, const void* end) {
+  need_loaded(*data_, "writeTensor", handle);
+  core::guarded_running(
+      [&] { data_->engine.write_tensor(handle.cloneAsString(), begin, bytes_between(begin, end)); });
+}
+
+void Engine::connectStream(StringRef handle, void* begin, void* end) {
+  connecting([&] { data_->engine.connect_stream(handle.cloneAsString(), begin, end); });
+}
+
+void Engine::connectStream(StringRef handle, void* begin) {
+  const unsigned replicas = data_->executable->executable.profile().replicas;
+  const std::size_t bytes = bytes_of_step(stream_named(*data_, handle), replicas);
+  connectStream(handle, begin, static_cast<std::byte*>(begin) + bytes);
+}
+
+void Engine::connectStream(StringRef handle, unsigned replica, void* begin, void* end) {
+  connecting([&] { data_->engine.connect_stream(handle.cloneAsString(), begin, end, replica); });
+}
+
+void Engine::connectStream(StringRef handle, unsigned replica, void* begin) {
+  const std::size_t bytes = bytes_of_step(stream_named(*data_, handle), 1);
+  connectStream(handle, replica, begin, static_cast<std::byte*>(begin) + bytes);
+}
+
+void Engine::connectStreamToCallback(StringRef handle, std::unique_ptr<StreamCallback> callback) {
+  connectStreamToCallback(handle, 0, std::move(callback));
+}
+void Engine::connectStreamToCallback(StringRef handle, const std::function<void(void*)>& callback) {
+  connectStreamToCallback(handle, 0, callback);
+}
+void Engine::connectStreamToCallback(StringRef handle, unsigned replica,
+                                     std::unique_ptr<StreamCallback> callback) {
+  connecting([&] {
+    data_->engine.connect_stream_to_callback(handle.cloneAsString(),
+                                             std::make_unique<Adapter>(std::move(callback)), replica);
+  });
+}
+void Engine::connectStreamToCallback(StringRef handle, unsigned replica,
+                                     const std::function<void(void*)>& callback) {
+  connecting([&] { data_->engine.connect_stream_to_callback(handle.cloneAsString(), callback, replica); });
+}
+
+namespace {
+
+std::size_t row_bytes(const core::EngineData& data, const std::string& handle) {
+  for (const bsp::RemoteBufferData& buffer : data.executable->executable.data().buffers)
+    if (buffer.handle == handle)
+      return static_cast<std::size_t>(buffer.elements) * size_in_bytes(buffer.type);
+  throw application_runtime_error("there is no remote buffer '" + handle + "'");
+}
+
+}  // namespace
+
+void Engine::copyToRemoteBuffer(const void* from, StringRef handle, std::uint64_t row, unsigned replica) {
+  core::guarded_running([&] {
+    data_->engine.copy_to_remote_buffer(from, row_bytes(*data_, handle), handle.cloneAsString(),
+                                        static_cast<std::int64_t>(row), replica);
+  });
+}
+
+void Engine::copyFromRemoteBuffer(StringRef handle, void* to, std::uint64_t row, unsigned replica) {
+  core::guarded_running([&] {
+    data_->engine.copy_from_remote_buffer(handle.cloneAsString(), to, row_bytes(*data_, handle),
+                                          static_cast<std::int64_t>(row), replica);
+  });
+}
+
+std::vector<std::string> Engine::listStreams() const {
+  std::vector<std::string> names;
+  for (const bsp::StreamData& stream : data_->executable->executable.data().streams)
+    names.push_back(stream.handle);
+  return names;
+}
+
+}  // namespace poplar

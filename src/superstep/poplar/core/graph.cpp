@@ -1,0 +1,161 @@
+// Variables, constants, streams and handles of the host. Where things lie: graph_mapping.cpp.
+#include <poplar/Graph.hpp>
+
+#include "superstep/poplar/core/convert.h"
+#include "superstep/poplar/core/guard.h"
+#include "superstep/poplar/core/handles.h"
+#include "superstep/poplar/core/types.h"
+
+namespace poplar {
+namespace {
+
+using core::guarded;
+using core::machine_shape;
+using core::machine_tensor;
+using core::machine_type;
+
+Tensor tensor_of(const core::GraphHandle& handle, core::bsp::Tensor tensor, const Type& type) {
+  return Tensor(
+      std::make_shared<const core::TensorData>(core::TensorData{handle.state, std::move(tensor), type}));
+}
+
+std::string constant_name(const DebugContext& context) {
+  return context.getPathName().empty() ? std::string("<const>") : context.getPathName();
+}
+
+}  // namespace
+
+Graph::Graph() = default;
+Graph::Graph(const Target& target, replication_factor replicas) {
+  try {
+    auto state = std::make_shared<core::GraphState>(target.data().device, replicas);
+    core::TargetData own = target.data();
+    own.device = state->graph.device();
+    core::bsp::Graph machine = state->graph;
+    handle_ = std::make_unique<core::GraphHandle>(
+        core::GraphHandle{std::move(state), std::move(machine),
+                          Target(std::make_shared<const core::TargetData>(std::move(own)))});
+  } catch (const superstep::Error& error) {
+    throw graph_replication_error(error.what());
+  }
+}
+Graph::Graph(const Device& device, replication_factor replicas) : Graph(device.getTarget(), replicas) {}
+Graph::Graph(std::unique_ptr<core::GraphHandle> handle) : handle_(std::move(handle)) {}
+Graph::~Graph() = default;
+Graph::Graph(Graph&&) noexcept = default;
+Graph& Graph::operator=(Graph&&) noexcept = default;
+
+core::GraphHandle& Graph::handle() const {
+  if (!handle_) throw poplar_error("a graph without a target: make it of a Target or a Device");
+  return *handle_;
+}
+
+const Target& Graph::getTarget() const { return handle().target; }
+unsigned Graph::getReplicationFactor() const { return handle().graph.replication_factor(); }
+
+Tensor Graph::addVariable(const Type& type, ArrayRef<std::size_t> shape, const DebugContext& context) {
+  return addVariable(type, shape, VariableMappingMethod::NONE, context);
+}
+
+Tensor Graph::addVariable(const Type& type, ArrayRef<std::size_t> shape, VariableMappingMethod method,
+                          const DebugContext& context) {
+  return guarded([&] {
+    core::bsp::Tensor tensor =
+        handle().graph.add_variable(machine_type(type), machine_shape(shape), context.getPathName());
+    if (method == VariableMappingMethod::LINEAR) handle().graph.map_linearly(tensor);
+    return tensor_of(handle(), std::move(tensor), type);
+  });
+}
+
+void Graph::checkNumberOfValues(ArrayRef<std::size_t> shape, std::size_t count) {
+  std::size_t wanted = 1;
+  for (const std::size_t extent : shape) wanted *= extent;
+  if (count < wanted)
+    throw tensor_creation_error(fmt::format("{} values for a tensor of shape {{{}}}, which takes {}", count,
+                                            fmt::join(shape, ","), wanted));
+}
+
+Tensor Graph::addConstant(const Type& type, ArrayRef<std::size_t> shape, const void* values,
+                          const TypeTraits& traits, bool broadcast, const DebugContext& context) {
+  return guarded([&] {
+    const std::string name = constant_name(context);
+    return tensor_of(handle(),
+                     handle().graph.add_constant(
+                         core::device_values(type, machine_shape(shape), values, traits, broadcast,
+                                             fmt::format("constant '{}' of type {}", name, type.toString())),
+                         name),
+                     type);
+  });
+}
+
+Tensor Graph::clone(const Type& type, const Tensor& tensor, const DebugContext& context,
+                    TensorCloneMethod method) {
+  using From = TensorCloneMethod;
+  using To = core::bsp::CloneMethod;
+  const To how = method == From::PRESERVE_ORDER_AND_ALIASES ? To::preserve_order_and_aliases
+                 : method == From::CREATE_NEW_ORDER         ? To::create_new_order
+                 : method == From::PRESERVE_ORDER_UNLESS_ALIASES
+                     ? To::preserve_order_unless_aliases
+                     : To::gather_and_preserve_tile_order_and_aliases;
+  return guarded([&] {
+    return tensor_of(
+        handle(),
+        handle().graph.clone(machine_type(type), machine_tensor(tensor), context.getPathName(), how), type);
+  });
+}
+
+Tensor Graph::clone(const Tensor& tensor, const DebugContext& context, TensorCloneMethod method) {
+  return clone(tensor.elementType(), tensor, context, method);
+}
+
+void Graph::setInitialValue(const Tensor& tensor, const void* values, const TypeTraits& traits,
+                            bool broadcast) {
+  guarded([&] {
+    const core::bsp::Tensor& view = machine_tensor(tensor);
+    handle().graph.set_initial_value(
+        view, core::device_values(tensor.elementType(), view.shape(), values, traits, broadcast,
+                                  "initial value of " + core::describe(tensor)));
+  });
+}
+
+void Graph::createHostWrite(StringRef name, const Tensor& tensor, bool) {
+  guarded([&] { handle().graph.create_host_write(name, machine_tensor(tensor)); });
+}
+void Graph::createHostRead(StringRef name, const Tensor& tensor, bool) {
+  guarded([&] { handle().graph.create_host_read(name, machine_tensor(tensor)); });
+}
+
+DataStream Graph::addHostToDeviceFIFO(StringRef name, const Type& type, std::size_t elements,
+                                      ReplicatedStreamMode mode, const OptionFlags&) {
+  return guarded([&] {
+    const auto how = mode == ReplicatedStreamMode::BROADCAST ? core::bsp::ReplicatedStreamMode::broadcast
+                                                             : core::bsp::ReplicatedStreamMode::replicate;
+    const core::bsp::DataStream stream = handle().graph.add_host_to_device_fifo(
+        name, machine_type(type), static_cast<std::int64_t>(elements), how);
+    return DataStream(static_cast<std::uint32_t>(stream.id.index()), name);
+  });
+}
+
+DataStream Graph::addDeviceToHostFIFO(StringRef name, const Type& type, std::size_t elements,
+                                      const OptionFlags&) {
+  return guarded([&] {
+    const core::bsp::DataStream stream =
+        handle().graph.add_device_to_host_fifo(name, machine_type(type), static_cast<std::int64_t>(elements));
+    return DataStream(static_cast<std::uint32_t>(stream.id.index()), name);
+  });
+}
+
+RemoteBuffer Graph::addRemoteBuffer(StringRef name, const Type& type, std::size_t elements,
+                                    std::size_t repeats, bool, bool) {
+  return guarded([&] {
+    const core::bsp::RemoteBuffer buffer = handle().graph.add_remote_buffer(
+        name, machine_type(type), static_cast<std::int64_t>(elements), static_cast<std::int64_t>(repeats));
+    return RemoteBuffer(static_cast<std::uint32_t>(buffer.id.index()), name, elements, repeats);
+  });
+}
+
+Function Graph::addFunction(const program::Program& program) {
+  return Function(static_cast<std::uint32_t>(handle().graph.add_function(program.data().get()).id.index()));
+}
+
+}  // namespace poplar

@@ -1,0 +1,73 @@
+// What is behind the handles of the public headers.
+#pragma once
+
+#include <poplar/Device.hpp>
+#include <poplar/Graph.hpp>
+#include <poplar/Program.hpp>
+#include <poplar/Tensor.hpp>
+
+#include "superstep/bsp/graph/graph.h"
+#include "superstep/poplar/codelet/codelet_class.h"
+
+namespace poplar::core {
+
+namespace bsp = superstep::bsp;
+
+struct TargetData {
+  bsp::Device device;
+  TargetType type = TargetType::IPU_MODEL;
+  std::string arch;  // "ipu1", "ipu2", "cpu"
+};
+
+struct DeviceData {
+  unsigned id = 0;
+  Target target;
+  bool attached = false;
+};
+
+// What a graph, its virtual graphs and its tensors share.
+struct GraphState {
+  GraphState(bsp::Device device, std::uint32_t replicas) : graph(std::move(device), replicas) {}
+  bsp::Graph graph;
+  std::map<std::string, std::shared_ptr<const CodeletClass>, std::less<>> classes;  // by name
+  // Vectors and constants of vertices: they lie where their vertex does, which may be said later.
+  struct Own {
+    std::uint32_t vertex;
+    bsp::Tensor tensor;
+  };
+  std::map<std::pair<std::uint32_t, std::string>, Own> owned;  // by vertex and field
+};
+
+struct GraphHandle {
+  std::shared_ptr<GraphState> state;
+  bsp::Graph graph;  // the same, or a view on some of its tiles
+  Target target;     // with the tiles of this view
+};
+
+struct TensorData {
+  std::shared_ptr<GraphState> state;  // a tensor keeps its graph's variables alive
+  bsp::Tensor tensor;
+  Type type;
+};
+
+// "weights{4,4}", for messages.
+std::string describe(const Tensor& tensor);
+// Throws poplar_error for a tensor that is not there.
+const bsp::Tensor& machine_tensor(const Tensor& tensor);
+superstep::Shape machine_shape(ArrayRef<std::size_t> shape);
+
+struct ProgramData {
+  bsp::Program program;                   // unless it is a sequence
+  std::optional<bsp::Sequence> sequence;  // grows
+  struct Choice {
+    bsp::Tensor control;
+    std::vector<std::pair<std::int64_t, bsp::Program>> cases;
+    bsp::Program otherwise;
+    std::string name;
+  };
+  std::optional<Choice> choice;  // of a Switch: what `program` is made of
+
+  const bsp::Program& get() const { return sequence ? *sequence : program; }
+};
+
+}  // namespace poplar::core

@@ -1,0 +1,185 @@
+// Loading, running, what the host connects, options, reports.
+#include <memory>
+
+#include "tests/poplar/machine.h"
+
+using namespace poplar;
+using namespace poplar::program;
+using Values = std::vector<int>;
+
+namespace {
+
+struct Stream : Machine {
+  Stream() {
+    t = variable(INT, {2}, "t");
+    graph.createHostRead("t", t);
+    const DataStream in = graph.addHostToDeviceFIFO("in", INT, 2),
+                     out = graph.addDeviceToHostFIFO("out", INT, 2);
+    programs = {Copy(in, t), Copy(t, out)};
+  }
+  Tensor t;
+  std::vector<Program> programs;
+};
+
+}  // namespace
+
+TEST(PoplarEngine, LoadPutsInitialValuesBack) {
+  Machine machine;
+  Tensor t = machine.counting({3}, "t");
+  machine.graph.createHostRead("t", t);
+  Engine engine(machine.graph, Copy(t.slice(0, 2), t.slice(1, 3)));
+  Values values(3);
+  for (int turn = 0; turn < 2; ++turn) {
+    engine.load(machine.device);
+    engine.run();
+    engine.run();
+    engine.readTensor("t", values.data(), values.data() + 3);
+    EXPECT_EQ(values, (Values{0, 0, 0}));
+    engine.load(machine.device);
+    engine.readTensor("t", values.data(), values.data() + 3);
+    EXPECT_EQ(values, (Values{0, 1, 2}));
+  }
+}
+
+TEST(PoplarEngine, NothingRunsBeforeLoad) {
+  Stream s;
+  Engine engine(s.graph, s.programs);
+  Values values(2);
+  expect_throw<application_runtime_error>([&] { engine.run(); }, "before load");
+  expect_throw<application_runtime_error>([&] { engine.readTensor("t", &values[0], &values[0] + 2); },
+                                          "'t' before load");
+  expect_throw<application_runtime_error>([&] { engine.deploy(); }, "before prepare");
+  engine.connectStream("in", values.data());  // may come earlier
+  engine.prepare(s.device);
+  engine.deploy();
+  EXPECT_NO_THROW(engine.run());
+  expect_throw<application_runtime_error>([&] { engine.run(2); }, "no program 2");
+}
+
+TEST(PoplarEngine, AStreamIsConnectedBeforeItIsUsed) {
+  Stream s;
+  Engine engine(s.graph, s.programs);
+  engine.load(s.device);
+  expect_throw<stream_connection_error>([&] { engine.run(0); }, "stream in");
+  Values values = {5, 6, 7, 8}, results(2);
+  engine.connectStream("in", values.data(), values.data() + 4);
+  engine.connectStream("out", results.data());
+  for (const Values& expected : {Values{5, 6}, Values{7, 8}, Values{5, 6}}) {
+    engine.run(0);
+    engine.run(1);
+    EXPECT_EQ(results, expected);
+  }
+  engine.connectStream("in", &values[2]);
+  engine.run(0);
+  engine.run(0);
+  engine.run(1);
+  EXPECT_EQ(results, (Values{7, 8}));
+}
+
+TEST(PoplarEngine, ConnectionsThatDoNotFitAreRefused) {
+  Stream s;
+  Engine engine(s.graph, s.programs);
+  Values values(3);
+  expect_throw<stream_connection_error>([&] { engine.connectStream("ni", values.data()); }, "'ni'");
+  expect_throw<stream_connection_error>([&] { engine.connectStream("in", &values[0], &values[0] + 3); },
+                                        "12 B");
+  expect_throw<stream_connection_error>([&] { engine.connectStream("in", 1, &values[0], &values[0] + 2); },
+                                        "replica 1");
+  EXPECT_EQ(engine.listStreams(), (std::vector<std::string>{"in", "out"}));
+}
+
+TEST(PoplarEngine, HandlesHaveTheirTensorsSize) {
+  Stream s;
+  Engine engine(s.graph, s.programs);
+  engine.load(s.device);
+  Values values(3);
+  expect_throw<application_runtime_error>([&] { engine.readTensor("t", &values[0], &values[0] + 3); }, "8 B");
+  expect_throw<application_runtime_error>([&] { engine.writeTensor("t", &values[0], &values[0] + 2); },
+                                          "no such handle");
+  EXPECT_NO_THROW(engine.readTensor("t", &values[0], &values[0] + 2));
+}
+
+TEST(PoplarEngine, CallbacksFeedAndTake) {
+  Stream s;
+  Engine engine(s.graph, s.programs);
+  engine.load(s.device);
+  int next = 1, seen = 0;
+  engine.connectStreamToCallback("in", [&](void* buffer) {
+    static_cast<int*>(buffer)[0] = next;
+    static_cast<int*>(buffer)[1] = 10 * next++;
+  });
+  engine.connectStreamToCallback("out", [&](void* buffer) { seen = static_cast<int*>(buffer)[1]; });
+  engine.run(0);
+  engine.run(0);
+  engine.run(1);
+  EXPECT_EQ(seen, 20);
+}
+
+TEST(PoplarEngine, WhatACallbackThrowsArrives) {
+  Stream s;
+  Engine engine(s.graph, s.programs);
+  engine.load(s.device);
+  engine.connectStreamToCallback("in", [](void*) { throw std::logic_error("no data"); });
+  EXPECT_THROW(engine.run(0), std::logic_error);
+}
+
+TEST(PoplarEngine, OptionsHaveGroupsAndValues) {
+  Stream s;
+  const auto with = [&](const OptionFlags& options) { Engine engine(s.graph, s.programs, options); };
+  EXPECT_NO_THROW(with({{"debug.instrument", "true"}, {"streamCallbacks.numWorkerThreads", "2"}}));
+  expect_throw<invalid_option>([&] { with({{"debg.instrument", "true"}}); }, "debg.instrument");
+  expect_throw<invalid_option>([&] { with({{"debug.allowOutOfMemory", "maybe"}}); }, "take true or false");
+  expect_throw<invalid_option>([&] { OptionFlags().at("x"); }, "'x' is not set");
+}
+
+TEST(PoplarEngine, ATileThatIsTooFullIsRefusedUnlessItIsAllowed) {
+  Machine machine;
+  Tensor t = machine.graph.addVariable(FLOAT, {160000}, "large");  // 640,000 B of 638,976 B
+  machine.graph.setTileMapping(t, 2);
+  machine.graph.createHostRead("t", t);
+  expect_throw<graph_memory_allocation_error>([&] { Engine(machine.graph, Copy(t, t)); }, "variable 'large'");
+  EXPECT_NO_THROW(Engine(machine.graph, Copy(t, t), {{"debug.allowOutOfMemory", "true"}}));
+  machine.graph.setTileMapping(t.slice(0, 80000), 1);
+  EXPECT_NO_THROW(Engine(machine.graph, Sequence()));
+}
+
+TEST(PoplarEngine, ADeviceOfAnotherSizeIsRefused) {
+  Stream s;
+  Engine engine(s.graph, s.programs);
+  expect_throw<application_runtime_error>([&] { engine.load(small_device(2)); }, "1 chips of 4 tiles");
+  EXPECT_NO_THROW(engine.load(s.device));
+}
+
+TEST(PoplarEngine, EnginesShareAnExecutable) {
+  Stream s;
+  Executable executable = compileGraph(s.graph, s.programs);
+  Engine engine(std::move(executable));
+  engine.load(s.device);
+  expect_throw<poplar_error>([] { Engine none{Executable()}; }, "not there");
+}
+
+TEST(PoplarEngine, ProgressIsTold) {
+  Stream s;
+  int calls = 0;
+  const Tensor u = s.variable(INT, {2});
+  Engine engine(s.graph, s.programs, {}, [&](int done, int all) { calls += done <= all; });
+  EXPECT_GE(calls, 0);
+}
+
+TEST(PoplarEngine, TheSummaryHasItsSections) {
+  Stream s;
+  Engine engine(s.graph, s.programs);
+  engine.load(s.device);
+  Values values(2);
+  engine.connectStream("in", values.data());
+  engine.run();
+  std::ostringstream out;
+  engine.printProfileSummary(out, {{"showExecutionSteps", "true"}});
+  for (const char* section : {"Target:", "Graph:", "Memory Usage:", "Execution:"})
+    EXPECT_NE(out.str().find(section), std::string::npos) << section;
+  expect_throw<invalid_option>(
+      [&] {
+        engine.printProfileSummary(out, {{"showExecutionStep", "true"}});
+      },
+      "did you mean 'showExecutionSteps'");
+}

@@ -1,0 +1,156 @@
+// popc: compiles codelets to a shared object that the library loads.
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "registration.h"
+#include "vertices.h"
+
+namespace {
+
+using Words = std::vector<std::string>;
+namespace fs = std::filesystem;
+
+constexpr const char* usage =
+    "usage: popc [-o FILE.gp] [-I FOLDER] [-D NAME=VALUE] [-O LEVEL] [-g] [-W...] [-std=...] FILE.cpp...\n"
+    "  --target NAME[,NAME]  cpu, ipu1, ipu2: the same code for each, on the host\n"
+    "  --list-targets        names of targets\n"
+    "  --dependencies FILE   which files were read, a line each\n"
+    "The compiler is Clang, or what SUPERSTEP_POPC_COMPILER names.\n";
+
+struct Call {
+  Words files, arguments, options;  // arguments: those that change what is read; options: those of code alone
+  std::string out = "a.gp", dependencies;
+};
+
+bool takes_a_word(const std::string& word) {
+  return word == "-I" || word == "-D" || word == "-U" || word == "-include" || word == "-isystem";
+}
+
+// 0: go on; else the exit code of a call that is done.
+int read_call(int count, char** words, Call& call) {
+  for (int i = 1; i < count; ++i) {
+    const std::string word = words[i];
+    const bool more = i + 1 < count;
+    if (word == "--list-targets") return std::puts("cpu,ipu1,ipu2"), -1;
+    if (word == "--help" || word == "-h") return std::fputs(usage, stdout), -1;
+    if (word == "-o" && more)
+      call.out = words[++i];
+    else if (word == "--dependencies" && more)
+      call.dependencies = words[++i];
+    else if ((word == "--target" || word == "-target") && more)
+      ++i;
+    else if (takes_a_word(word) && more)
+      call.arguments.insert(call.arguments.end(), {word, words[++i]});
+    else if (word.starts_with("--target="))
+      continue;
+    else if (word.starts_with("-O") || word == "-g" || word.starts_with("-X"))
+      call.options.push_back(word);
+    else if (word.starts_with("-"))
+      call.arguments.push_back(word);
+    else
+      call.files.push_back(word);
+  }
+  for (const std::string& file : call.files)
+    if (!file.ends_with(".cpp") && !file.ends_with(".cc") && !file.ends_with(".cxx"))
+      return std::fprintf(stderr, "popc: error: %s: only C++ can be compiled (.cpp)\n", file.c_str()), 2;
+  return call.files.empty() ? (std::fputs(usage, stderr), 2) : 0;
+}
+
+// The headers of the tree that this program is installed in, else those of the sources.
+std::string headers() {
+  std::error_code ignored;
+  const fs::path installed =
+      fs::read_symlink("/proc/self/exe", ignored).parent_path() / SUPERSTEP_INSTALLED_HEADERS;
+  return fs::exists(installed / "poplar/VertexTable.hpp", ignored) ? installed.lexically_normal().string()
+                                                                   : SUPERSTEP_POPLAR_HEADERS;
+}
+
+int run(const Words& words) {
+  std::vector<char*> list;
+  for (const std::string& word : words) list.push_back(const_cast<char*>(word.c_str()));
+  list.push_back(nullptr);
+  pid_t child = 0;
+  if (posix_spawnp(&child, list[0], nullptr, nullptr, list.data(), environ) != 0) {
+    std::fprintf(stderr, "popc: error: %s cannot be started: install clang-19 or set SUPERSTEP_POPC_COMPILER\n",
+                 list[0]);
+    return 1;
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
+}
+
+bool write(const fs::path& file, const std::string& text) {
+  std::ofstream out(file);
+  out << text;
+  if (out.flush()) return true;
+  std::fprintf(stderr, "popc: error: %s cannot be written\n", file.c_str());
+  return false;
+}
+
+// What codelets are read as, whoever reads them. Access is not looked at: fields may be private, and the table names
+// them.
+Words language(const Call& call) {
+  Words words{"-std=c++17", "-D__POPC__=1", "-fno-access-control", "-Wno-unknown-attributes", "-I" + headers()};
+  words.insert(words.end(), call.arguments.begin(), call.arguments.end());
+  return words;
+}
+
+std::string compiler() {
+  const char* chosen = std::getenv("SUPERSTEP_POPC_COMPILER");
+  if (chosen && *chosen) return chosen;
+  std::error_code ignored;
+  return fs::exists(SUPERSTEP_CLANG_COMPILER, ignored) ? SUPERSTEP_CLANG_COMPILER : "clang++-19";
+}
+
+// Nothing that lets a compiler round otherwise than the source says.
+int compile(const Call& call, const fs::path& folder, std::size_t files) {
+  Words words{compiler(), "-O2", "-ffp-contract=off", "-fPIC", "-shared", "-fvisibility=hidden"};
+  const Words more = language(call);
+  words.insert(words.end(), more.begin(), more.end());
+  words.insert(words.end(), call.options.begin(), call.options.end());
+  words.push_back("-Wno-invalid-offsetof");
+  for (std::size_t i = 0; i <= files; ++i) words.push_back(folder / (std::to_string(i) + ".cpp"));
+  words.insert(words.end(), {"-o", call.out});
+  return run(words);
+}
+
+int make(const Call& call, const fs::path& folder) {
+  std::vector<std::string> read;
+  for (std::size_t i = 0; i < call.files.size(); ++i) {
+    std::error_code missing;
+    const fs::path whole = fs::canonical(call.files[i], missing);
+    if (missing) return std::fprintf(stderr, "popc: error: there is no file %s\n", call.files[i].c_str()), 1;
+    const popc::Found found = popc::find_vertices(call.files[i], language(call));
+    if (!found.done) return 1;
+    read.insert(read.end(), found.files.begin(), found.files.end());
+    if (!write(folder / (std::to_string(i) + ".cpp"), popc::registration(whole, i, found.vertices))) return 1;
+  }
+  if (!write(folder / (std::to_string(call.files.size()) + ".cpp"), popc::joined_tables(call.files.size())))
+    return 1;
+  if (const int code = compile(call, folder, call.files.size())) return code;
+  std::string list;
+  for (const std::string& file : read) list += file + "\n";
+  return call.dependencies.empty() || write(call.dependencies, list) ? 0 : 1;
+}
+
+}  // namespace
+
+int main(int count, char** words) {
+  Call call;
+  if (const int code = read_call(count, words, call)) return code < 0 ? 0 : code;
+  std::string folder = (fs::temp_directory_path() / "popc-XXXXXX").string();
+  if (!mkdtemp(folder.data())) return std::fputs("popc: error: no temporary folder can be made\n", stderr), 1;
+  const int code = make(call, folder);
+  std::error_code ignored;
+  fs::remove_all(folder, ignored);
+  return code;
+}

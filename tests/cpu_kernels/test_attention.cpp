@@ -26,6 +26,12 @@ std::int64_t place(const MatrixStrides& s, std::int64_t i, std::int64_t j, std::
   return i * s.batch[0] + j * s.batch[1] + row * s.row + column * s.column;
 }
 
+// As many as k and v have.
+Attention heads_of_keys(Attention a) {
+  a.batch[1] /= a.sharing;
+  return a;
+}
+
 constexpr const char* orders[] = {"heads inside", "dense", "turned round"};
 
 // [batch][row][head][column] with gaps, [batch][head][row][column], or that with rows contiguous.
@@ -95,8 +101,8 @@ class Example {
   Example(const Case& c, std::uint64_t seed)
       : c_(c),
         q(c.a.q.type, reach(c.a.q, c.a, c.a.rows, c.a.depth)),
-        k(c.a.k.type, reach(c.a.k, c.a, c.a.keys, c.a.depth)),
-        v(c.a.v.type, reach(c.a.v, c.a, c.a.keys, c.a.width)),
+        k(c.a.k.type, reach(c.a.k, heads_of_keys(c.a), c.a.keys, c.a.depth)),
+        v(c.a.v.type, reach(c.a.v, heads_of_keys(c.a), c.a.keys, c.a.width)),
         y(c.a.y.type, reach(c.a.y, c.a, c.a.rows, c.a.width)),
         bias(ElementType::f32, reach(c.a.bias, c.a, c.a.rows, c.a.keys)),
         condition(ElementType::u8, reach(c.a.condition, c.a, c.a.rows, c.a.keys)),
@@ -149,7 +155,7 @@ double Example::score(std::int64_t i, std::int64_t j, std::int64_t row, std::int
   if (hides(i, j, row, key)) return a.hidden;
   double sum = 0;
   for (std::int64_t d = 0; d < a.depth; ++d)
-    sum += q.get(place(a.q, i, j, row, d)) * k.get(place(a.k, i, j, key, d));
+    sum += q.get(place(a.q, i, j, row, d)) * k.get(place(a.k, i, j / a.sharing, key, d));
   sum *= a.scale;
   if (a.has_bias) sum += bias.get(place(a.bias, i, j, row, key)) * a.bias_scale;
   return sum;
@@ -180,7 +186,8 @@ Example::Exact Example::exact(std::int64_t i, std::int64_t j) const {
       double d = 0;
       for (std::int64_t w = 0; w < a.width; ++w) {
         const double used = weight.at(static_cast<std::size_t>(key)) * drop.back();
-        const double value = v.get(place(a.v, i, j, key, w)), dy_value = dy.get(place(c_.dy, i, j, row, w));
+        const double value = v.get(place(a.v, i, j / a.sharing, key, w)),
+                     dy_value = dy.get(place(c_.dy, i, j, row, w));
         at(e.y, row, a.width, w) += used * value;
         at(e.dv, key, a.width, w) += used * dy_value;
         d += value * dy_value;
@@ -199,7 +206,7 @@ Example::Exact Example::exact(std::int64_t i, std::int64_t j) const {
       if (hides(i, j, row, key)) continue;
       const double d_score = a.scale * weight[n] * (d_weight[n] - dot);
       for (std::int64_t d = 0; d < a.depth; ++d) {
-        at(e.dq, row, a.depth, d) += d_score * k.get(place(a.k, i, j, key, d));
+        at(e.dq, row, a.depth, d) += d_score * k.get(place(a.k, i, j / a.sharing, key, d));
         at(e.dk, key, a.depth, d) += d_score * q.get(place(a.q, i, j, row, d));
       }
     }
@@ -244,6 +251,38 @@ void check(std::uint64_t seed) {
 TEST(Attention, AgreesWithTheDefinition) {
   for_each_instruction_set([] {
     for (std::uint64_t seed = 0; seed < 25 && !testing::Test::HasFatalFailure(); ++seed) check(seed);
+  });
+}
+
+// Guards lie behind the last head of k and v.
+double difference_where_shared(std::uint64_t seed, std::int64_t sharing, ElementType type) {
+  Case c = random_case(seed);
+  Attention& a = c.a;
+  a.keep = 1;
+  a.has_bias = a.has_condition = false;
+  a.batch[1] = 2 * sharing;
+  a.sharing = sharing;
+  const int order = static_cast<int>(seed % std::size(orders));
+  a.q = strides_of(order, a, a.rows, a.depth, type);
+  a.k = strides_of(order, heads_of_keys(a), a.keys, a.depth, type);
+  a.v = strides_of(order, heads_of_keys(a), a.keys, a.width, type);
+  a.y = strides_of(order, a, a.rows, a.width, ElementType::f32);
+  Example e(c, seed);
+  run_kernel(*require_kernel(prepare_attention(c.a)), e.inputs(), {e.y.data(), e.statistics.data()});
+  double worst = 0;
+  for (std::int64_t i = 0; i < c.a.batch[0]; ++i)
+    for (std::int64_t j = 0; j < c.a.batch[1]; ++j)
+      worst = std::max(worst, difference(e.y, c.a.y, i, j, e.exact(i, j).y, c.a.width));
+  return worst;
+}
+
+TEST(Attention, HeadsOfKeysAreShared) {
+  for_each_instruction_set([] {
+    for (std::uint64_t seed = 0; seed < 12; ++seed)
+      for (const std::int64_t sharing : {2, 3}) {
+        EXPECT_LE(difference_where_shared(seed, sharing, ElementType::f32), 4e-5) << seed;
+        EXPECT_LE(difference_where_shared(seed, sharing, ElementType::bf16), 0x1p-7) << seed;
+      }
   });
 }
 
@@ -311,6 +350,12 @@ TEST(Attention, RefusesWhatItCannotDo) {
   EXPECT_FALSE(prepare_attention(a));
   a.q.type = ElementType::f32;
   EXPECT_TRUE(prepare_attention(a));
+  a.batch[1] = 4;
+  a.sharing = 3;
+  EXPECT_FALSE(prepare_attention(a)) << "three of four";
+  a.sharing = 2;
+  EXPECT_TRUE(prepare_attention(a));
+  EXPECT_FALSE(prepare_attention_gradient({a, a.y, a.q, a.k, a.v}));
 }
 
 // Neither direction keeps scores: scratch of one thread grows with the length, not with its square.

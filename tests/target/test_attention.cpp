@@ -34,6 +34,8 @@ struct Form {
   bool keeps_weights = false;  // the weights are an output too
   bool guards = false;         // weights that are NaN are zero
   int layers = 0;              // behind it, each with an activation that is kept for its gradient
+  std::int64_t sharing = 1;    // heads of queries that share a head of keys
+  bool scales_both = false;    // q and k each by the root of the factor, k turned by way of three axes
 };
 
 std::string to_string(const Form& f) {
@@ -71,6 +73,15 @@ Var masked(op::Builder& b, Var scores, Var mask, const Form& f) {
   return scores;
 }
 
+// Each head as often as queries share it, as exporters and libraries of transformers write it.
+Var repeated(Var heads, std::int64_t times) {
+  if (times == 1) return heads;
+  const std::int64_t n = heads.shape()[0], count = heads.shape()[1], length = heads.shape()[2],
+                     size = heads.shape()[3];
+  const Var copies = op::expand(op::unsqueeze(heads, {2}), {n, count, times, length, size});
+  return op::reshape(copies, {n, count * times, length, size});
+}
+
 // x [N, T, W] and a mask [N, T] to [N, T, W]: query, key, value, attention over heads, a dense layer.
 graph::Graph attention_model(std::int64_t batch, const Form& f) {
   const std::int64_t width = f.heads * f.size;
@@ -79,11 +90,18 @@ graph::Graph attention_model(std::int64_t batch, const Form& f) {
   test::Layers layers(b, 5);
   const Var x = b.input("x", ElementType::f32, {batch, f.length, width});
   const Var mask = b.input("mask", ElementType::f32, {batch, f.length});
-  const auto heads = [&](const char* name) {
-    const Var w = layers.parameter(name, {width, width}, static_cast<double>(width));
-    return op::transpose(op::reshape(op::matmul(x, w), {batch, f.length, f.heads, f.size}), {0, 2, 1, 3});
+  const auto heads = [&](const char* name, std::int64_t sharing) {
+    const std::int64_t count = f.heads / sharing;
+    const Var w = layers.parameter(name, {width, count * f.size}, static_cast<double>(width));
+    const Var x_w = op::reshape(op::matmul(x, w), {batch, f.length, count, f.size});
+    return repeated(op::transpose(x_w, {0, 2, 1, 3}), sharing);
   };
-  const Var q = heads("query"), k = op::transpose(heads("key"), {0, 1, 3, 2}), v = heads("value");
+  const auto turned = [&](Var k) {
+    if (!f.scales_both) return op::transpose(k, {0, 1, 3, 2});
+    const Var three = op::transpose(op::reshape(k, {batch * f.heads, f.length, f.size}), {0, 2, 1});
+    return op::reshape(three, {batch, f.heads, f.size, f.length}) * 0.5;
+  };
+  const Var q = heads("query", 1), k = turned(heads("key", f.sharing)), v = heads("value", f.sharing);
   const double root = std::sqrt(static_cast<double>(f.size));
   const Var scores = f.scales_scores ? op::matmul(q, k) / root : op::matmul(q * (1 / root), k);
   Var weights = op::softmax(masked(b, scores, mask, f), -1);
@@ -165,6 +183,39 @@ TEST(Attention, IsOneStepBehindAGuardAgainstNaN) {
   const Tensor y = run(*cpu, inputs)[0];
   EXPECT_LT(difference(y, run(*reference, inputs)[0]), 2e-5);
   for (std::int64_t i = 0; i < y.element_count() / 3; ++i) EXPECT_EQ(y.at(y.element_count() / 3 + i), 0);
+}
+
+// Heads of keys that several heads of queries read are not copied for them.
+TEST(Attention, ReadsSharedHeadsWhereTheyLie) {
+  for (const std::int64_t sharing : {2, 4}) {
+    for (const Masking masking : {Masking::none, Masking::padding, Masking::causal}) {
+      const Form form{.length = 17,
+                      .heads = 4,
+                      .size = 8,
+                      .masking = masking,
+                      .sharing = sharing,
+                      .scales_both = masking != Masking::none};
+      SCOPED_TRACE(to_string(form));
+      const auto cpu =
+          target::find_target("cpu").compile(model_of(form), {.batch = 3, .micro_batch = 3, .threads = 2});
+      const auto reference = target::find_target("reference").compile(model_of(form), {.batch = 3});
+      EXPECT_EQ(steps_with(*cpu, "attention, "), 1);
+      for (const auto& step : cpu->summary().steps) EXPECT_NE(step.op, "Expand") << step.kernel;
+      const auto inputs = inputs_of(*cpu, static_cast<std::uint64_t>(sharing));
+      EXPECT_LT(difference(run(*cpu, inputs)[0], run(*reference, inputs)[0]), 2e-5);
+    }
+  }
+}
+
+TEST(Attention, TrainsWithSharedHeads) {
+  const Form form{.length = 17, .heads = 4, .size = 8, .masking = Masking::causal, .sharing = 2};
+  const GraphAtBatch step = training(model_of(form));
+  const auto cpu = target::find_target("cpu").compile(step, {.batch = 3, .threads = 2});
+  const auto reference = target::find_target("reference").compile(step, {.batch = 3});
+  EXPECT_EQ(steps_with(*cpu, "attention gradient"), 1);
+  const auto inputs = inputs_of(*cpu, 5);
+  EXPECT_LT(difference(run(*cpu, inputs)[0], run(*reference, inputs)[0]), 1e-5);
+  EXPECT_LT(difference(cpu->state("key"), reference->state("key")), 1e-5);
 }
 
 // The gradient through the choice is a step that the attention of a training has not.

@@ -51,8 +51,10 @@ struct AttentionMatch {
     ValueId dy, dq, dk, dv;
     std::vector<NodeId> inner;  // all nodes that it replaces
   };
-  NodeId root;                       // the product with v
-  ValueId q, k, v, y;                // k as the product reads it: [.., depth, keys]
+  NodeId root;         // the product with v
+  ValueId q, k, v, y;  // k as the product reads it: [.., depth, keys]
+  // Heads of q that share one of k and v: above 1 these are [batch, heads of keys, 1, keys, depth or width].
+  std::int64_t sharing = 1;
   std::optional<ValueId> bias;       // added to the scores
   std::optional<ValueId> condition;  // where it is hidden_if, the score is `hidden`
   double scale = 1, bias_scale = 1, hidden = 0;

@@ -23,6 +23,7 @@ class Matcher {
     if (gradient_ && !match_gradient()) return std::nullopt;
     if (!gradient_ && turned_weights_) return std::nullopt;
     if (match_.drop && !drops_are_mine()) return std::nullopt;
+    if (!gradient_) share_keys();
     return match_;
   }
 
@@ -217,6 +218,91 @@ class Matcher {
     match_.v = node.inputs[1];
     match_.y = node.outputs[0];
     return lowering_.shape(match_.y).rank() == scores_.rank();
+  }
+
+  // ---- heads of keys that several heads of queries share
+  // ---------------------------------------------------
+
+  // The value [batch, heads, 1, keys, size] whose heads an Expand repeats, and what stands between it and the
+  // product: the Expand, views, products with a constant.
+  struct Repeated {
+    ValueId source;
+    std::int64_t sharing = 1;
+    double factor = 1;
+    Nodes by;
+  };
+
+  // How the elements of `id` follow one another in the memory that it is a view of.
+  enum class Order : std::uint8_t { same, turned, other };
+  Order order_in_memory(ValueId id) const {
+    const ValueId root = lowering_.view(id).root;
+    if (root == id) return Order::same;
+    if (!lowering_.is_row_major(root) || lowering_.view(id).offset != 0) return Order::other;
+    const Shape& shape = lowering_.shape(id);
+    if (shape.element_count() != lowering_.shape(root).element_count()) return Order::other;
+    if (lowering_.is_row_major(id)) return Order::same;
+    if (shape.rank() < 2) return Order::other;
+    std::vector<std::int64_t> extents = shape.extents();
+    std::iter_swap(extents.end() - 1, extents.end() - 2);
+    Strides strides = Shape(extents).row_major_strides();
+    std::iter_swap(strides.end() - 1, strides.end() - 2);
+    for (std::size_t axis = 0; axis < strides.size(); ++axis)
+      if (shape[static_cast<int>(axis)] != 1 && strides[axis] != lowering_.view(id).strides[axis])
+        return Order::other;
+    return Order::turned;
+  }
+
+  // From `id` [batch, heads, keys, size], or with the last two exchanged when `turned`, back to the Expand.
+  std::optional<Repeated> repeated(ValueId id, bool turned) const {
+    const Shape heads = lowering_.shape(id);
+    if (heads.rank() != 4) return std::nullopt;
+    const std::int64_t keys = heads[turned ? 3 : 2], size = heads[turned ? 2 : 3];
+    Repeated found;
+    bool is_turned = false;
+    for (;;) {
+      const ValueId root = lowering_.view(id).root;
+      const Order order = order_in_memory(id);
+      const Shape& shape = lowering_.shape(id);
+      if (order == Order::other || (order == Order::turned && (is_turned || shape[shape.rank() - 1] != keys)))
+        return std::nullopt;
+      is_turned = is_turned || order == Order::turned;
+      for (; id != root; id = graph_.node(found.by.back()).inputs[0])
+        if (!give_way(id, found.by)) return std::nullopt;
+      if (!give_way(root, found.by)) return std::nullopt;
+      const Node& maker = graph_.node(found.by.back());
+      if (maker.op == "Expand") break;
+      const auto product = scaled(maker);
+      if (!product) return std::nullopt;
+      found.factor *= product->factor;
+      id = product->x;
+    }
+    const Shape& copies = lowering_.shape(id);
+    found.source = graph_.node(found.by.back()).inputs[0];
+    if (is_turned != turned || copies.rank() != 5 || copies[1] * copies[2] != heads[1]) return std::nullopt;
+    if (copies != Shape{heads[0], copies[1], copies[2], keys, size} ||
+        lowering_.shape(found.source) != Shape{heads[0], copies[1], 1, keys, size})
+      return std::nullopt;
+    found.sharing = copies[2];
+    return found;
+  }
+
+  // Adds what makes the value, where it need not be made when its only reader does without it.
+  bool give_way(ValueId id, Nodes& nodes) const {
+    if (!producer(id) || !has_one_reader(id)) return false;
+    nodes.push_back(producer_id(id));
+    return lowering_.section_of(producer_id(id)) == Section::body;
+  }
+
+  // Copies of heads are not made where both k and v are such.
+  void share_keys() {
+    const auto k = repeated(match_.k, true), v = repeated(match_.v, false);
+    if (!k || !v || k->sharing != v->sharing || k->sharing < 2 || !(k->factor > 0) || v->factor != 1) return;
+    match_.k = k->source;
+    match_.v = v->source;
+    match_.sharing = k->sharing;
+    match_.scale *= k->factor;
+    for (const Repeated* each : {&*k, &*v})
+      match_.inner.insert(match_.inner.end(), each->by.begin(), each->by.end());
   }
 
   // ---- the gradient --------------------------------------------------------------------------------------

@@ -1,5 +1,5 @@
 // Attention, recognised in the operators that it is written with: product, scale, mask, softmax, dropout,
-// product; and what differentiation makes of them.
+// product; heads of keys that are repeated for the heads of queries; and what differentiation makes of them.
 #pragma once
 
 #include <optional>

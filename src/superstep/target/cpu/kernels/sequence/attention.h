@@ -27,6 +27,9 @@ namespace superstep::kernels {
 struct Attention {
   std::array<std::int64_t, 2> batch = {1, 1};
   std::int64_t rows = 1, keys = 1, depth = 1, width = 1;
+  // So many neighbours along batch[1] read the same k and v, whose stride along it leads to the next other
+  // ones: heads of queries that share heads of keys. Not with a gradient.
+  std::int64_t sharing = 1;
   MatrixStrides q, k, v, y;
   float scale = 1;
   bool has_bias = false;

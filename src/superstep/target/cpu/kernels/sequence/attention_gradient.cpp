@@ -232,6 +232,7 @@ class AttentionGradientKernel final : public Kernel {
 }  // namespace
 
 Prepared prepare_attention_gradient(const AttentionGradient& gradient) {
+  if (gradient.forward.sharing > 1) return refuse("attention gradient", "keys are shared");
   if (std::string fault = fault_of(gradient.forward); !fault.empty())
     return refuse("attention gradient", fault);
   for (const MatrixStrides* s : {&gradient.dy, &gradient.dq, &gradient.dk, &gradient.dv})

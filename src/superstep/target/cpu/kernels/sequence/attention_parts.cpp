@@ -176,6 +176,7 @@ const float* DropMask::make(const Arguments& arguments, std::array<std::int64_t,
 std::string fault_of(const Attention& a) {
   for (std::int64_t extent : {a.batch[0], a.batch[1], a.rows, a.keys, a.depth, a.width})
     if (extent < 1) return "an extent is not positive";
+  if (a.sharing < 1 || a.batch[1] % a.sharing != 0) return "keys are shared by a part of the attentions";
   for (const MatrixStrides* s : {&a.q, &a.k, &a.v, &a.y}) {
     if (s->type != ElementType::f32 && s->type != ElementType::bf16)
       return fmt::format("no attention of {}", name_of(s->type));

@@ -33,6 +33,7 @@ class FloatProducts final : public AttentionProducts {
  public:
   FloatProducts(const Attention& a, const AttentionBlocks& b)
       : b_(b),
+        sharing_(a.sharing),
         q_(a.q, a.rows, a.depth),
         v_(a.v, a.keys, a.width),
         keys_(a.k, a, b, a.depth),
@@ -52,9 +53,9 @@ class FloatProducts final : public AttentionProducts {
                           Scratch& scratch) const override {
     AttentionOperands o{};
     o.q = q_.place(arguments.inputs[0], i, j, scratch.take(q_.scratch_floats()));
-    o.v = v_.place(arguments.inputs[2], i, j, scratch.take(v_.scratch_floats()));
+    o.v = v_.place(arguments.inputs[2], i, j / sharing_, scratch.take(v_.scratch_floats()));
     float* const panels = scratch.take(keys_.scratch_floats());
-    keys_.pack(arguments.inputs[1], i, j, panels);
+    keys_.pack(arguments.inputs[1], i, j / sharing_, panels);
     o.keys = panels;
     return o;
   }
@@ -77,6 +78,7 @@ class FloatProducts final : public AttentionProducts {
 
  private:
   AttentionBlocks b_;
+  std::int64_t sharing_;
   DenseOperand q_, v_;
   KeyPanels keys_;
   BlockProducts scores_, first_, later_;
@@ -182,9 +184,9 @@ class PairProducts final : public AttentionProducts {
       o.q = copy;
     }
     o.keys = scratch.take(keys_.scratch_floats());
-    keys_.pack(arguments.inputs[1], i, j, o.keys);
+    keys_.pack(arguments.inputs[1], i, j / a_.sharing, o.keys);
     float* const values = scratch.take(values_.scratch_floats());
-    values_.pack(arguments.inputs[2], i, j, values);
+    values_.pack(arguments.inputs[2], i, j / a_.sharing, values);
     o.v = values;
     o.weights = scratch.take(weight_floats());
     // The last one of an odd number of keys meets a zero, which nothing else may be multiplied with.

@@ -41,12 +41,21 @@ MatrixStrides result_strides(const Lowering& lowering, ValueId id, bool turned =
   return matrix;
 }
 
+// Of [batch, heads, 1, rows, columns]: heads that are shared.
+MatrixStrides shared_strides(const Lowering& lowering, ValueId id) {
+  const Strides strides = lowering.broadcast_strides(id, lowering.shape(id));
+  return {.batch = {strides[0], strides[1]},
+          .row = strides[3],
+          .column = strides[4],
+          .type = lowering.element_in_memory(id)};
+}
+
 // Where the matrix of scores would lie.
 Shape scores_of(const Lowering& lowering, const AttentionMatch& match) {
   const Shape &q = lowering.shape(match.q), &k = lowering.shape(match.k);
   std::vector<std::int64_t> extents = lowering.shape(match.y).extents();
   extents[extents.size() - 2] = q[q.rank() - 2];
-  extents[extents.size() - 1] = k[k.rank() - 1];
+  extents[extents.size() - 1] = k[k.rank() - (match.sharing > 1 ? 2 : 1)];
   return Shape(extents);
 }
 
@@ -63,8 +72,9 @@ Attention describe(const Lowering& lowering, const AttentionMatch& match) {
     return strides_of(lowering, id, with_batches_of(scores, lowering.shape(id)), turned);
   };
   a.q = operand(match.q, false);
-  a.k = operand(match.k, true);
-  a.v = operand(match.v, false);
+  a.sharing = match.sharing;
+  a.k = a.sharing > 1 ? shared_strides(lowering, match.k) : operand(match.k, true);
+  a.v = a.sharing > 1 ? shared_strides(lowering, match.v) : operand(match.v, false);
   a.y = result_strides(lowering, match.y);
   a.scale = static_cast<float>(match.scale);
   if (match.bias) {
@@ -105,13 +115,13 @@ std::string operators_of(const Graph& graph, std::vector<NodeId> nodes) {
 
 // Scores of that many bytes stay in the second-level cache from one step to the next. Products and softmax
 // alone are then as fast as steps of their own, and the gradient need not make scores again; with a mask or
-// dropout there are passes to save.
+// dropout there are passes to save, with shared heads copies of them.
 constexpr std::int64_t cached_scores = 512 * 1024;
 
 bool pays(const Lowering& lowering, const AttentionMatch& match) {
   const std::int64_t bytes =
       scores_of(lowering, match).element_count() * static_cast<std::int64_t>(sizeof(float));
-  return match.bias || match.condition || match.drop || bytes > cached_scores;
+  return match.bias || match.condition || match.drop || match.sharing > 1 || bytes > cached_scores;
 }
 
 kernels::KernelPointer require(kernels::Prepared kernel, const Node& node) {
@@ -129,10 +139,11 @@ bool attention_fits(const Lowering& lowering, const AttentionMatch& match) {
   if (match.condition && size_in_bytes(lowering.type(*match.condition).element) != 1) return false;
   for (const std::optional<ValueId>& mask : {match.bias, match.condition})
     if (mask && lowering.shape(*mask).rank() > lowering.shape(match.y).rank()) return false;
-  for (ValueId id : {match.q, match.k, match.v, match.y})
-    if (!is_float(id) || lowering.shape(id).rank() > lowering.shape(match.y).rank() ||
-        lowering.shape(id).rank() < 2)
-      return false;
+  for (ValueId id : {match.q, match.k, match.v, match.y}) {
+    const bool shared = match.sharing > 1 && (id == match.k || id == match.v);
+    const int most = shared ? 5 : lowering.shape(match.y).rank();
+    if (!is_float(id) || lowering.shape(id).rank() > most || lowering.shape(id).rank() < 2) return false;
+  }
   if (match.gradient)
     for (ValueId id : {match.gradient->dy, match.gradient->dq, match.gradient->dk, match.gradient->dv})
       if (!is_float(id)) return false;

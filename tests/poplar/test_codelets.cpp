@@ -273,6 +273,19 @@ TEST(PoplarCodelets, ConnectionsThatDoNotFitAreRefused) {
   expect_throw<invalid_tile_mapping>([&] { m.graph.setTileMapping(m.vertex, 4); }, "no tile 4");
 }
 
+TEST(PoplarCodelets, CompilingTellsHowFarItIs) {
+  One m(increment, "Increment");
+  Tensor x = m.counting({4}, "x"), y = m.variable(INT, {4}, "y");
+  m.graph.connect(m.vertex["x"], x);
+  m.graph.connect(m.vertex["y"], y);
+  std::vector<int> done;
+  Engine engine(m.graph, Execute(m.set), {}, [&](int now, int all) {
+    done.push_back(now);
+    EXPECT_EQ(all, 2);  // a compute set is checked, and lowered
+  });
+  EXPECT_EQ(done, (Values{0, 1}));
+}
+
 TEST(PoplarCodelets, AVertexNeedsATile) {
   Machine m;
   add(m.graph, increment);

@@ -158,14 +158,6 @@ TEST(PoplarEngine, EnginesShareAnExecutable) {
   expect_throw<poplar_error>([] { Engine none{Executable()}; }, "not there");
 }
 
-TEST(PoplarEngine, ProgressIsTold) {
-  Stream s;
-  int calls = 0;
-  const Tensor u = s.variable(INT, {2});
-  Engine engine(s.graph, s.programs, {}, [&](int done, int all) { calls += done <= all; });
-  EXPECT_GE(calls, 0);
-}
-
 TEST(PoplarEngine, TheSummaryHasItsSections) {
   Stream s;
   Engine engine(s.graph, s.programs);

@@ -28,7 +28,7 @@ if(TARGET superstep-cc)
   install(TARGETS superstep_omp LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} OPTIONAL)
   install(FILES tools/superstep-cc/include/omp.h DESTINATION ${CMAKE_INSTALL_LIBDIR}/superstep/openmp)
   # Clang's own headers, and the compiler of translated programs.
-  set(CPACK_DEBIAN_PACKAGE_RECOMMENDS "gcc, libclang-common-19-dev")
+  set(CPACK_DEBIAN_PACKAGE_RECOMMENDS "gcc, clang-19, libclang-common-19-dev")
 endif()
 # What Poplar programs are compiled with and linked to: `cmake --install BUILD --component poplar` installs it alone.
 add_dependencies(what_is_installed poplar poputil)

@@ -80,6 +80,7 @@ class Lowering {
   const Shape& shape(ValueId id) const { return graph_.type(id).shape; }
   const View& view(ValueId id) const;
   bool is_row_major(ValueId id) const;
+  bool is_planar(NodeId convolution) const { return layout_.is_planar[convolution.index()]; }
   // The element strides of `id` broadcast (as NumPy does) to `shape`: 0 along broadcast dimensions.
   Strides broadcast_strides(ValueId id, const Shape& shape) const;
 

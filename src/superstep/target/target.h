@@ -155,7 +155,8 @@ class Executable {
   virtual std::span<const Port> outputs() const = 0;
 
   // `inputs` and `outputs` in the order of the ports; outputs are allocated by the caller with the ports'
-  // types. Throws Error (invalid_argument) naming a port of another type or shape.
+  // types. An output may lie over inputs, not over another output. Throws Error (invalid_argument) naming a
+  // port of another type or shape.
   virtual void run(std::span<const Tensor> inputs, std::span<Tensor> outputs) = 0;
 
   // State by name, in the graph's own (ONNX) element order.

@@ -74,8 +74,9 @@ Compiled compile_at(const GraphAtBatch& model, std::int64_t micro_batch, const B
 // forward and by the backward pass, and the sums of their gradients, which are as large, are read and
 // written.
 Footprint footprint_of(const Plan& plan, std::int64_t micro_batch) {
-  Footprint footprint{.bytes_a_sample = plan.arena_bytes / static_cast<std::size_t>(micro_batch),
-                      .trains = plan.trains};
+  Footprint footprint{
+      .bytes_a_sample = (plan.arena_bytes + plan.output_bytes) / static_cast<std::size_t>(micro_batch),
+      .trains = plan.trains};
   for (const Step& step : plan.body) footprint.flops_a_sample += step.info.flops;
   footprint.flops_a_sample /= static_cast<double>(micro_batch);
   std::size_t states = 0;

@@ -2,6 +2,7 @@
 
 #include "superstep/target/cpu/lower/lowering.h"
 #include "superstep/target/cpu/passes/compose.h"
+#include "superstep/target/cpu/passes/convolution_borders.h"
 #include "superstep/target/cpu/passes/decompose.h"
 #include "superstep/target/cpu/passes/postpone.h"
 #include "superstep/target/cpu/passes/remake.h"
@@ -52,6 +53,10 @@ std::vector<Pass> decomposition_passes() {
            .run = rebuild(fold_normalizations),
            .summary = "a normalisation at inference goes into the convolution before it",
            .rounding = Pass::sums},
+          {.name = "scale_weights",
+           .run = rebuild(scale_weights),
+           .summary = "a constant factor before a convolution goes into its weights",
+           .rounding = Pass::sums},
           {.name = "decompose",
            .run = rebuild(decompose),
            .summary = "operators without a kernel as what they are made of",
@@ -63,6 +68,9 @@ std::vector<Pass> graph_passes(const PassUse& use) {
   passes.push_back(transform::over_parts_pass(use.parts_in_step));
   const auto standard = transform::standard_passes();
   passes.insert(passes.end(), standard.begin(), standard.end());
+  passes.push_back({.name = "split_convolutions",
+                    .run = rebuild(split_convolutions),
+                    .summary = "a split of a convolution's few channels as a convolution for each part"});
   passes.push_back({.name = "postpone_linear",
                     .run = rebuild(postpone_linear),
                     .summary = "linear work on sums over the batch once a step, in the update",

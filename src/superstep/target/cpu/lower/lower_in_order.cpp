@@ -92,7 +92,10 @@ void Lowering::find_softmax_gradients(std::vector<bool>& taken) {
 
 void Lowering::lower_section(Section section) {
   section_ = section;
-  if (section == Section::body) copy_inputs();
+  if (section == Section::body) {
+    copy_inputs();
+    find_written_outputs();
+  }
   for (std::size_t i = 0; i < graph_.node_count(); ++i) lower_at(section, NodeId(i));
   if (section == Section::body) {
     for (const auto& [value, offset] : accumulator_of_)

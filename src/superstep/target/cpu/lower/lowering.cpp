@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "superstep/target/cpu/lower/joined_step.h"
+
 namespace superstep::target::cpu {
 
 std::unexpected<Refusal> refuse(const char* implementation, std::string reason) {
@@ -22,7 +24,6 @@ Lowering::Lowering(const Graph& graph, const std::vector<bool>& batched_output, 
 void Lowering::emit(std::string op, std::string node, kernels::KernelPointer kernel,
                     std::vector<DraftOperand> inputs, std::vector<DraftOperand> outputs) {
   Draft& current = draft(section_);
-  const int index = static_cast<int>(current.steps.size());
   DraftStep step{
       .kernel = std::move(kernel), .inputs = std::move(inputs), .outputs = std::move(outputs), .info = {}};
   const kernels::KernelInfo& info = step.kernel->info();
@@ -35,6 +36,11 @@ void Lowering::emit(std::string op, std::string node, kernels::KernelPointer ker
                .arithmetic = info.arithmetic};
   for (const Refusal& refusal : refusals_) step.info.refusals.push_back(to_string(refusal));
   for (const Refusal& refusal : info.refused) step.info.refusals.push_back(to_string(refusal));
+  if (auto joined = current.steps.empty() ? std::nullopt : joined_step(current.steps.back(), step)) {
+    step = std::move(*joined);
+    current.steps.pop_back();
+  }
+  const int index = static_cast<int>(current.steps.size());
   for (const auto* operands : {&step.inputs, &step.outputs})
     for (const DraftOperand& operand : *operands)
       if (const auto* block = std::get_if<BlockOperand>(&operand)) {
@@ -42,7 +48,7 @@ void Lowering::emit(std::string op, std::string node, kernels::KernelPointer ker
         lifetime.first = std::min(lifetime.first, index);
         lifetime.last = std::max(lifetime.last, index);
       }
-  plan_.scratch_bytes = std::max(plan_.scratch_bytes, info.scratch_bytes);
+  plan_.scratch_bytes = std::max(plan_.scratch_bytes, step.kernel->info().scratch_bytes);
   current.steps.push_back(std::move(step));
 }
 

@@ -82,6 +82,7 @@ class Lowering {
   const Shape& shape(ValueId id) const { return graph_.type(id).shape; }
   const View& view(ValueId id) const;
   bool is_row_major(ValueId id) const;
+  bool is_planar(NodeId convolution) const { return layout_.is_planar[convolution.index()]; }
   // The element strides of `id` broadcast (as NumPy does) to `shape`: 0 along broadcast dimensions.
   Strides broadcast_strides(ValueId id, const Shape& shape) const;
 
@@ -177,6 +178,9 @@ class Lowering {
   bool waits_for_optimizer(NodeId id) const;
   void lower_waiting(ValueId id);
   void copy_inputs();
+  void find_written_outputs();
+  DraftOperand place_for(ValueId root);
+  bool lies_as_output(ValueId id) const;
   void copy_outputs(Section section);
   bool accumulator_averages(std::uint32_t port) const;
   void accumulate(ValueId id, std::size_t offset);
@@ -204,6 +208,7 @@ class Lowering {
   std::vector<std::vector<NodeId>> consumers_;
   std::vector<bool> leaves_;  // by value: read by an output, an update or another section
   std::map<ValueId, DraftOperand> placed_;
+  std::map<ValueId, std::uint32_t> output_of_;     // the port where a root of the body may be written
   std::map<ValueId, std::size_t> accumulator_of_;  // offset of the row-major slot
   std::map<ValueId, bool> accumulated_;            // its producer adds into the slot itself
   std::map<std::pair<ValueId, std::string>, DraftOperand> packed_;

@@ -141,12 +141,18 @@ DraftOperand Lowering::write(ValueId id) {
     std::visit([&](auto& place) { place.offset += bytes; }, operand);
     return operand;
   }
-  // What `prepare` makes is kept; everything else is a block of the section's arena.
-  if (section_ == Section::prepare)
-    placed_[id] = Operand{Space::shared, 0, shared_bytes(byte_count(id))};
-  else
-    placed_[id] = temporary(byte_count(id));
-  return placed_[id];
+  return placed_[id] = place_for(id);
+}
+
+// What `prepare` makes is kept, and an output that needs no copy is the caller's memory; everything else is a
+// block of the section's arena.
+DraftOperand Lowering::place_for(ValueId root) {
+  const std::size_t bytes = byte_count(root);
+  if (section_ == Section::prepare) return Operand{Space::shared, 0, shared_bytes(bytes)};
+  const auto output = output_of_.find(root);
+  if (section_ != Section::body || output == output_of_.end()) return temporary(bytes);
+  plan_.output_bytes += bytes;
+  return Operand{Space::output, output->second, 0};
 }
 
 bool Lowering::take_over(ValueId from, ValueId to) {

@@ -231,19 +231,42 @@ void Lowering::copy_inputs() {
   }
 }
 
+// Whether the body makes all of the memory that the output is a view of, and in the caller's order: who makes
+// it may as well write it where the caller wants it.
+bool Lowering::lies_as_output(ValueId id) const {
+  const View& where = view(id);
+  const graph::Value& root = graph_.value(where.root);
+  return root.kind == graph::ValueKind::computed && section_of_value(where.root) == Section::body &&
+         root.type.element == type(id).element && where.offset == 0 && is_row_major(id) &&
+         root.type.shape.element_count() == shape(id).element_count();
+}
+
+// Outputs that need no copy. What two of them show is copied for the second.
+void Lowering::find_written_outputs() {
+  for (std::size_t i = 0; i < graph_.outputs().size(); ++i) {
+    const ValueId value = graph_.outputs()[i].value;
+    const auto port = static_cast<std::uint32_t>(i);
+    if (section_of_value(value) == Section::body && !accumulator_averages(port) && lies_as_output(value))
+      output_of_.emplace(view(value).root, port);
+  }
+}
+
 void Lowering::copy_outputs(Section section) {
   for (std::size_t port = 0; port < graph_.outputs().size(); ++port) {
     const graph::Output& output = graph_.outputs()[port];
     const Section home = section_of_value(output.value);
     const bool here = home == Section::update ? section == Section::update : section == Section::body;
     if (!here || accumulator_averages(static_cast<std::uint32_t>(port))) continue;
+    const DraftOperand made = read(output.value);
+    const auto* const place = std::get_if<Operand>(&made);
+    if (place && place->space == Space::output && place->port == port) continue;
     auto kernel = kernels::prepare(kernels::StridedCopy{.extents = shape(output.value).extents(),
                                                         .x_strides = view(output.value).strides,
                                                         .y_strides = shape(output.value).row_major_strides(),
                                                         .x_type = type(output.value).element,
                                                         .y_type = type(output.value).element});
     if (!kernel) throw Error(ErrorCode::internal, to_string(kernel.error()), "copy of output " + output.name);
-    emit("copy", output.name, std::move(*kernel), {read(output.value)},
+    emit("copy", output.name, std::move(*kernel), {made},
          {Operand{Space::output, static_cast<std::uint32_t>(port), 0}});
   }
 }

@@ -11,6 +11,7 @@
 #include "superstep/op/product/convolution.h"
 #include "superstep/target/cpu/plan/fusion.h"
 #include "superstep/target/cpu/plan/patterns.h"
+#include "superstep/target/cpu/plan/planar.h"
 
 namespace superstep::target::cpu {
 namespace {
@@ -86,15 +87,17 @@ class Assigner {
   }
 
   void find_preferences() {
-    for (const Node& node : graph_.nodes())
-      for (const ImageOperands& entry : image_operators) {
-        if (entry.op != node.op) continue;
-        for (std::size_t k = 0; k < node.inputs.size(); ++k)
-          if ((entry.inputs >> k & 1u) && node.inputs[k].valid() && !reads_columns(node, k))
-            want_image(node.inputs[k]);
-        for (std::size_t k = 0; k < node.outputs.size(); ++k)
-          if ((entry.outputs >> k & 1u) && node.outputs[k].valid()) want_image(node.outputs[k]);
-      }
+    const std::vector<bool> candidates = may_be_planar(graph_);
+    for (std::size_t i = 0; i < graph_.node_count(); ++i)
+      if (!candidates[i]) want_images(graph_.nodes()[i]);
+    layout_.is_planar = planar_convolutions(graph_, candidates, wants_image_);
+    for (std::size_t i = 0; i < graph_.node_count(); ++i) {
+      const Node& node = graph_.nodes()[i];
+      if (layout_.is_planar[i])
+        want_rows(node.inputs[0]), want_rows(node.outputs[0]);
+      else if (candidates[i])
+        want_images(node);
+    }
     for (const Node& node : graph_.nodes())
       if (const op::ProductKind kind = op::traits_of(node.op).product_kind;
           kind == op::ProductKind::convolution || kind == op::ProductKind::transposed_convolution ||
@@ -112,6 +115,17 @@ class Assigner {
           if (graph_.type(part).element == ElementType::u8 &&
               graph_.value(part).kind == graph::ValueKind::computed)
             want_image(part);
+    }
+  }
+
+  void want_images(const Node& node) {
+    for (const ImageOperands& entry : image_operators) {
+      if (entry.op != node.op) continue;
+      for (std::size_t k = 0; k < node.inputs.size(); ++k)
+        if ((entry.inputs >> k & 1u) && node.inputs[k].valid() && !reads_columns(node, k))
+          want_image(node.inputs[k]);
+      for (std::size_t k = 0; k < node.outputs.size(); ++k)
+        if ((entry.outputs >> k & 1u) && node.outputs[k].valid()) want_image(node.outputs[k]);
     }
   }
 

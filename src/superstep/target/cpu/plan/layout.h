@@ -21,8 +21,9 @@ struct View {
 };
 
 struct Layout {
-  std::vector<View> views;     // by value
-  std::vector<bool> is_alias;  // by node: the node moves nothing
+  std::vector<View> views;      // by value
+  std::vector<bool> is_alias;   // by node: the node moves nothing
+  std::vector<bool> is_planar;  // by node: a convolution whose images are planes (planar.h)
 };
 
 // `constants` and states are row-major, as the user stores them; inputs take the layout their consumers

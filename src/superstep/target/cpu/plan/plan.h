@@ -73,6 +73,7 @@ struct Plan {
   std::int64_t micro_batch = 0;
   std::vector<Step> prepare, body, update;
   std::size_t arena_bytes = 0, scratch_bytes = 0, shared_bytes = 0, accumulator_bytes = 0, update_bytes = 0;
+  std::size_t output_bytes = 0;  // of what the body writes into the caller's outputs, not the arena
   std::vector<StateSlot> states;
   std::vector<std::pair<std::size_t, Tensor>> initial;  // shared offset, elements: constants and states
   std::vector<AveragedOutput> averaged;

@@ -14,6 +14,7 @@
 #include "superstep/target/cpu/plan/memory_limit.h"
 #include "superstep/target/cpu/run/executable_run.h"
 #include "superstep/target/cpu/run/flush_denormals.h"
+#include "superstep/target/cpu/run/outputs_apart.h"
 #include "superstep/target/cpu/run/run_info.h"
 #include "superstep/target/ports.h"
 
@@ -108,7 +109,12 @@ void CpuExecutable::prepare(const Run& run) {
 void CpuExecutable::run(std::span<const Tensor> inputs, std::span<Tensor> outputs) {
   check_ports("input", input_ports_, inputs);
   check_ports("output", output_ports_, outputs);
-  const Run run{inputs, outputs};
+  if (overlap(inputs, outputs))
+    return run_apart(inputs, outputs, [&](std::span<Tensor> made) { run_checked({inputs, made}); });
+  run_checked({inputs, outputs});
+}
+
+void CpuExecutable::run_checked(const Run& run) {
   const FlushDenormals flush(plan_.trains);
   const double begun = StepRecorder::now();
   for (Worker& worker : workers_) worker.recorder.begin_run(begun);

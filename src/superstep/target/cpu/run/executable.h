@@ -68,6 +68,7 @@ class CpuExecutable : public Executable {
     std::size_t begin, end;
   };
 
+  void run_checked(const Run& run);
   void prepare(const Run& run);
   const StateSlot& slot(std::string_view name) const;
   std::size_t groups() const { return groups_; }

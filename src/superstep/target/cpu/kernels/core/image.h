@@ -60,6 +60,7 @@ struct Window {
     return taps() == 1 && stride_d == 1 && stride_h == 1 && stride_w == 1 && pad_front == 0 && pad_top == 0 &&
            pad_left == 0;
   }
+  friend bool operator==(const Window&, const Window&) = default;
 };
 
 std::string fault_of(const Window& window);

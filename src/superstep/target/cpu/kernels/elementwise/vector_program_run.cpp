@@ -5,6 +5,7 @@
 #include <array>
 
 #include "superstep/base/integers.h"
+#include "superstep/target/cpu/kernels/core/range_kernel.h"
 #include "superstep/target/cpu/kernels/elementwise/vector_program_plan.h"
 #include "superstep/target/cpu/kernels/rows/channel_statistics_loops.h"
 #include "superstep/target/cpu/kernels/rows/column_sum.h"
@@ -28,10 +29,10 @@ struct Workspace {
 
 std::size_t aligned(std::size_t bytes) { return round_up(bytes, std::size_t{64}); }
 
-class VectorProgramKernel final : public Kernel {
+class VectorProgramKernel final : public RangeKernel {
  public:
   VectorProgramKernel(KernelInfo info, VectorPlan plan)
-      : Kernel(std::move(info)),
+      : RangeKernel(std::move(info)),
         p_(std::move(plan)),
         column_sum_(column_sum(ElementType::f32)),
         sum_(vector_loops().sum),
@@ -52,6 +53,18 @@ class VectorProgramKernel final : public Kernel {
   static std::size_t scratch_bytes(const VectorPlan& p);
   void run(const Arguments& arguments) const override;
   void run_part(const Arguments& arguments, std::int64_t part) const override;
+
+  // A unit is an element, where all outputs are one line of them.
+  std::int64_t units() const override {
+    const bool line = p_.outer.empty() && p_.planes == 1 && p_.rows == 1 && p_.sums + p_.axis_sums == 0;
+    return line && std::ranges::all_of(
+                       p_.outputs, [](const VectorOutput& output) { return output.stream.inner_stride == 1; })
+               ? p_.inner
+               : 0;
+  }
+  bool reads_units(std::size_t input) const override { return p_.inputs[input].stream.inner_stride == 1; }
+  bool writes_units(std::size_t) const override { return true; }
+  void run_range(const Arguments& arguments, PartRange units) const override;
 
  private:
   // A piece: planes by rows by inner elements from (plane, row, first).
@@ -290,6 +303,13 @@ void VectorProgramKernel::run_pieces(const Arguments& arguments, PartRange piece
     run_piece(w, piece_at(number), number == pieces.begin);
   }
   finish(w, arguments, part);
+}
+
+void VectorProgramKernel::run_range(const Arguments& arguments, PartRange units) const {
+  const Workspace w = workspace(arguments.scratch);
+  start(w, arguments);
+  for (std::int64_t first = units.begin; first < units.end; first += p_.piece_inner)
+    run_piece(w, {0, 0, first, 1, 1, std::min(p_.piece_inner, units.end - first)}, first == units.begin);
 }
 
 void VectorProgramKernel::run_part(const Arguments& arguments, std::int64_t part) const {

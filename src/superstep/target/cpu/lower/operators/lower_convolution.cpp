@@ -1,5 +1,7 @@
 #include "superstep/target/cpu/lower/operators/lower_convolution.h"
 
+#include "superstep/target/cpu/lower/operators/lower_planar.h"
+
 namespace superstep::target::cpu {
 
 using kernels::Convolution;
@@ -74,6 +76,11 @@ Lowered lower_over_columns(Lowering& lowering, const Node& node, ProductTarget t
 Lowered lower_convolution(Lowering& lowering, const Node& node, ProductTarget target, bool transposed) {
   if (transposed && node.attributes.text("auto_pad", "NOTSET") != "NOTSET")
     return refuse("input gradient", "automatic padding of a transposed convolution");
+  if (!transposed && lowering.is_planar(target.product)) {
+    Lowered planar = lower_planar(lowering, node, target);
+    if (planar) return planar;
+    lowering.note_refusal(planar.error());
+  }
   if (!transposed && lower_over_columns(lowering, node, target)) return {};
   // A transposed convolution is the input gradient of the convolution with x and y exchanged.
   const ValueId x = transposed ? target.result : node.inputs[0],

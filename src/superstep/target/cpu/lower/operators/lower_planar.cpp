@@ -1,0 +1,73 @@
+#include "superstep/target/cpu/lower/operators/lower_planar.h"
+
+#include "superstep/target/cpu/kernels/convolution/planar.h"
+
+namespace superstep::target::cpu {
+namespace {
+
+using kernels::Planes;
+
+std::expected<Planes, Refusal> planes_of(const Lowering& lowering, ValueId id) {
+  const Shape& shape = lowering.shape(id);
+  const Strides& strides = lowering.view(id).strides;
+  if (shape.rank() != 4) return refuse("planes", "not [N, C, H, W]");
+  if (shape[3] > 1 && strides[3] != 1) return refuse("planes", "rows are not contiguous in memory");
+  return Planes{.channels = shape[1],
+                .height = shape[2],
+                .width = shape[3],
+                .sample = strides[0],
+                .channel = strides[1],
+                .row = strides[2],
+                .type = lowering.element_in_memory(id)};
+}
+
+bool lie_alike(const Lowering& lowering, ValueId a, ValueId b) {
+  const Shape& shape = lowering.shape(a);
+  for (int axis = 0; axis < shape.rank(); ++axis) {
+    const auto i = static_cast<std::size_t>(axis);
+    if (shape[axis] > 1 && lowering.view(a).strides[i] != lowering.view(b).strides[i]) return false;
+  }
+  return shape == lowering.shape(b);
+}
+
+// Tensors that the epilogue reads lie as the result does.
+Lowered require_operands_as(const Lowering& lowering, const ProductTarget& target) {
+  std::size_t operand = 0;
+  for (const kernels::EpilogueStep& step : target.epilogue.steps) {
+    using Op = kernels::EpilogueOp;
+    const bool reads_tensor =
+        step.op == Op::add || step.op == Op::multiply || step.op == Op::activation_gradient;
+    if (reads_tensor && !lie_alike(lowering, target.operands[operand], target.result))
+      return refuse("planes", "a tensor that follows lies otherwise");
+    if (reads_tensor || step.op == Op::bias || step.op == Op::scale_channels) ++operand;
+  }
+  return {};
+}
+
+}  // namespace
+
+Lowered lower_planar(Lowering& lowering, const Node& node, ProductTarget target) {
+  if (!lowering.is_planar(target.product)) return refuse("planes", "others want its images otherwise");
+  const auto x = planes_of(lowering, node.inputs[0]), y = planes_of(lowering, target.result);
+  if (!x) return std::unexpected(x.error());
+  if (!y) return std::unexpected(y.error());
+  const Shape& weights = lowering.shape(node.inputs[1]);
+  const auto window = window_of(node, lowering.shape(node.inputs[0]), {weights.begin() + 2, weights.end()});
+  if (!window) return std::unexpected(window.error());
+  if (node.inputs.size() > 2 && node.inputs[2].valid())
+    if (Lowered bias = prepend_bias(lowering, node.inputs[2], target); !bias) return bias;
+  if (Lowered operands = require_operands_as(lowering, target); !operands) return operands;
+  auto kernel = kernels::prepare(kernels::PlanarConvolution{.batch = lowering.shape(node.inputs[0])[0],
+                                                            .x = *x,
+                                                            .window = *window,
+                                                            .parts = {{*y, target.epilogue}}});
+  if (!kernel) return std::unexpected(kernel.error());
+  std::vector<DraftOperand> inputs{lowering.read(node.inputs[0]),
+                                   lowering.read(behind_casts(lowering.graph(), node.inputs[1]))};
+  append(inputs, lowering, target.operands);
+  lowering.emit(target.op, target.name, std::move(*kernel), std::move(inputs),
+                {lowering.write(target.result)});
+  return {};
+}
+
+}  // namespace superstep::target::cpu

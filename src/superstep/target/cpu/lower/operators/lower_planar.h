@@ -1,0 +1,11 @@
+// Convolutions over images whose channels are planes.
+#pragma once
+
+#include "superstep/target/cpu/lower/product_target.h"
+
+namespace superstep::target::cpu {
+
+// A convolution that the plan has over planes (plan/planar.h), with what follows it; refuses others.
+Lowered lower_planar(Lowering& lowering, const Node& node, ProductTarget target);
+
+}  // namespace superstep::target::cpu

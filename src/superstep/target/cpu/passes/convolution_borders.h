@@ -1,0 +1,16 @@
+// What stands directly before and behind a convolution and is better done by its weights.
+#pragma once
+
+#include "superstep/graph/graph.h"
+
+namespace superstep::target::cpu {
+
+// A constant factor of what a convolution of f32 alone reads goes into its weights, where those are
+// parameters and fewer. Exact for powers of two, else rounded once more.
+graph::Graph scale_weights(const graph::Graph& graph);
+
+// A convolution over planes (plan/planar.h) that a split along the channels alone reads: one for each part,
+// which writes it where it is wanted. One pass makes all of them (lower/joined_step.h).
+graph::Graph split_convolutions(const graph::Graph& graph);
+
+}  // namespace superstep::target::cpu

@@ -6,6 +6,7 @@
 #include "superstep/target/cpu/kernels/convolution/convolution.h"
 #include "superstep/target/cpu/kernels/core/instruction_set.h"
 #include "superstep/target/cpu/kernels/product/weights.h"
+#include "tests/cpu_kernels/support/assumed_cache.h"
 #include "tests/cpu_kernels/support/check.h"
 #include "tests/cpu_kernels/support/convolution_reference.h"
 
@@ -149,6 +150,7 @@ TEST(Convolution, agrees_with_the_oracle_over_volumes) {
 
 // Chunks of a weight gradient: whole small planes together, and rows of planes that are too large for that.
 TEST(Convolution, weight_gradients_of_volumes_agree_with_the_oracle_however_their_planes_are_divided) {
+  const AssumedCache cache(512 << 10);
   for (const auto& [planes, rows, width, channels] :
        {std::array<std::int64_t, 4>{15, 8, 5, 64}, std::array<std::int64_t, 4>{3, 40, 24, 32}})
     for (ElementType type : {ElementType::f32, ElementType::bf16}) {

@@ -7,6 +7,7 @@
 #include "superstep/target/cpu/kernels/convolution/planar.h"
 #include "superstep/target/cpu/kernels/core/bands.h"
 #include "superstep/target/cpu/kernels/elementwise/vector_program.h"
+#include "tests/cpu_kernels/support/assumed_cache.h"
 #include "tests/cpu_kernels/support/check.h"
 
 namespace superstep::kernels {
@@ -277,6 +278,7 @@ struct Edges {
 };
 
 TEST(Bands, AreTheKernelsOneAfterTheOther) {
+  const AssumedCache cache(512 << 10);
   for_each_instruction_set([] {
     const Edges edges;
     ASSERT_EQ(edges.length->units(), Edges::batch * Edges::height * Edges::width);

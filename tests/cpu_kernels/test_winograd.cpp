@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "superstep/target/cpu/kernels/winograd/winograd_choice.h"
+#include "tests/cpu_kernels/support/assumed_cache.h"
 #include "tests/cpu_kernels/support/winograd_problem.h"
 
 namespace superstep::kernels {
@@ -117,6 +118,7 @@ TEST(Winograd, the_epilogue_follows_each_element_once) {
 
 // run_kernel runs in one piece and in parts by turns.
 TEST(Winograd, a_run_in_parts_gives_the_same_bits) {
+  const AssumedCache cache(512 << 10);
   const Convolution c{
       .x = dense_image(14, 14, 2, 96), .y = dense_image(14, 14, 2, 160), .window = {3, 3, 1, 1, 1, 1, 1, 1}};
   const GuardedBuffer x = random_pixels(c.x, 1), dy = random_pixels(c.y, 2), w = random_weights(c, 3);

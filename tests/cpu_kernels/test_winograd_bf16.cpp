@@ -4,6 +4,7 @@
 
 #include "superstep/target/cpu/kernels/winograd/winograd_choice.h"
 #include "superstep/target/cpu/kernels/winograd/winograd_loops.h"
+#include "tests/cpu_kernels/support/assumed_cache.h"
 #include "tests/cpu_kernels/support/winograd_problem.h"
 
 namespace superstep::kernels {
@@ -211,6 +212,7 @@ TEST(WinogradBf16, the_epilogue_follows_each_element_once) {
 
 // run_kernel runs in one piece and in parts by turns.
 TEST(WinogradBf16, a_run_in_parts_gives_the_same_bits) {
+  const AssumedCache cache(1 << 20);
   const Convolution c = same_size(14, 2, 96, 160);
   const GuardedBuffer x = random_pixels(c.x, 1), dy = random_pixels(c.y, 2), w = random_weights(c, 3);
   for (const std::int64_t tile : tiles) {
@@ -253,6 +255,7 @@ std::string chosen(const Prepared& kernel) {
 
 TEST(WinogradBf16, rounds_its_products_where_that_is_faster_and_exact_enough) {
   if (instruction_set() < InstructionSet::avx512_bf16) GTEST_SKIP() << "no products of bf16 pairs";
+  const AssumedCache cache(1 << 20);
   using enum ConvolutionPass;
   EXPECT_LT(winograd_bf16_noise(largest_winograd_tile), winograd_noise_allowed);
   EXPECT_EQ("convolution, Winograd F(4x4, 3x3), 8",

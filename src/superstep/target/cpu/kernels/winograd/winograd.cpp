@@ -38,9 +38,12 @@ Blocking blocking_of(const WinogradGrid& grid, const Side& side, ElementType pro
   const std::int64_t column_bytes = grid.planes() * (size * in + 4 * std::min(out, panel_width));
   Blocking b{};
   b.products = products;
-  b.columns = winograd_block_columns(grid, std::max(least_columns, block_bytes() / column_bytes));
-  b.blocks = (grid.count() + b.columns - 1) / b.columns;
   b.panels = (out + panel_width - 1) / panel_width;
+  // A large cache makes no block so long that most threads have none.
+  const std::int64_t for_parts = grid.count() * b.panels / enough_parts;
+  b.columns = winograd_block_columns(
+      grid, std::max(least_columns, std::min(block_bytes() / column_bytes, for_parts)));
+  b.blocks = (grid.count() + b.columns - 1) / b.columns;
   b.v_stride = winograd_plane_stride(b.columns * in, products);
   b.m_stride = winograd_plane_stride(b.columns * std::min(out, panel_width));
   b.panel_groups =

@@ -10,6 +10,7 @@
 
 #include "superstep/base/system/child_process.h"
 #include "superstep/base/system/interrupt.h"
+#include "superstep/base/system/stops_when.h"
 #include "tests/contains.h"
 
 namespace superstep {
@@ -139,6 +140,27 @@ TEST(Interrupts, ChildrenAreToldAndWaitedFor) {
   });
   EXPECT_EQ(ended.code, 5);
   EXPECT_EQ(ended.words, "");
+}
+
+// One thread's reason is nobody else's, holds through an Uninterrupted, and is one of several.
+TEST(Interrupt, IsAThreadsOwnWhereItHasAReason) {
+  bool outer = false, inner = false;
+  const Uninterrupted others;
+  {
+    const StopsWhen first([&] { return outer; });
+    EXPECT_FALSE(interrupted());
+    {
+      const StopsWhen second([&] { return inner; });
+      inner = true;
+      EXPECT_TRUE(interrupted());
+      std::thread([] { EXPECT_FALSE(interrupted()); }).join();
+      inner = false;
+      outer = true;
+      EXPECT_TRUE(interrupted());
+    }
+    EXPECT_TRUE(interrupted());
+  }
+  EXPECT_FALSE(interrupted());
 }
 
 }  // namespace

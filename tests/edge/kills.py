@@ -8,21 +8,17 @@ import argparse
 import json
 import random
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).parent))
+from program import free_port  # noqa: E402
+
 FRAMES = 4000
 FAULTS = 'drop=0.01,dup=0.01,corrupt=0.005,reorder=8'
-
-
-def free_port():
-    with socket.socket() as found:
-        found.bind(('127.0.0.1', 0))
-        return found.getsockname()[1]
 
 
 def metrics_of(file):

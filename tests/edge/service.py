@@ -15,9 +15,10 @@ import tempfile
 import threading
 import time
 import unittest
-import urllib.error
-import urllib.request
 from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))
+from program import Served, free_port  # noqa: E402
 
 PROGRAM = CLIENT = ''
 SOURCE = Path(__file__).resolve().parents[2]
@@ -27,70 +28,27 @@ def superstep(*words, folder, timeout=120):
     return subprocess.run([PROGRAM, *map(str, words)], cwd=folder, capture_output=True, text=True, timeout=timeout)
 
 
-class Served:
-    """A server that runs, with what it says."""
-
-    def __init__(self, *words, folder, port=0):
-        self.process = subprocess.Popen([PROGRAM, 'serve', *map(str, words), '--http', f'127.0.0.1:{port}'], cwd=folder,
-                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        self.said, self.url = [], None
-        for line in self.process.stdout:
-            self.said.append(line)
-            if line.startswith('ready at '):
-                self.url = line.split()[-1]
-                break
-        if self.url is None:
-            raise RuntimeError('did not start: ' + ''.join(self.said) + self.process.stderr.read())
-
-    def end(self, how=signal.SIGTERM):
-        self.process.send_signal(how)
-        out, errors = self.process.communicate(timeout=60)
-        return self.process.returncode, ''.join(self.said) + out, errors
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        if self.process.poll() is None:
-            self.process.kill()
-        self.process.communicate()
-
-    def get(self, path):
-        with urllib.request.urlopen(self.url + path, timeout=30) as answer:
-            return json.load(answer)
-
-    def post(self, path, body=b'', headers=None):
-        request = urllib.request.Request(self.url + path, data=body, headers=headers or {}, method='POST')
-        try:
-            with urllib.request.urlopen(request, timeout=30) as answer:
-                return answer.status, json.load(answer)
-        except urllib.error.HTTPError as error:
-            return error.code, json.load(error)
-
-    def infer(self, model, rows=1, value=0.5):
-        port = self.get(f'/v2/models/{model}')['inputs'][0]
-        shape = [rows] + port['shape'][1:]
-        count = 1
-        for extent in shape:
-            count *= extent
-        body = {'inputs': [{'name': port['name'], 'datatype': 'FP32', 'shape': shape, 'data': [value] * count}]}
-        return self.post(f'/v2/models/{model}/infer', json.dumps(body).encode())
-
-
-class Service(unittest.TestCase):
+class OfService(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.folder = Path(folder.name)
+
+    def served(self, *words, folder=None, port=0):
+        return Served(PROGRAM, *words, folder=folder or self.folder, port=port)
 
     def train(self, run='run', seed=1):
         done = superstep('train', 'mlp', '--samples', 600, '--steps', 4, '--batch', 64, '--seed', seed, '--out', run,
                          '--quiet', folder=self.folder)
         self.assertEqual(done.returncode, 0, done.stderr)
 
+
+class Requests(OfService):
+    """Over HTTP and gRPC: answers, the end, versions, clients of other houses."""
+
     def test_a_run_is_served_until_it_is_asked_to_stop(self):
         self.train()
-        with Served('numbers=run', '--json', 'served.json', folder=self.folder) as served:
+        with self.served('numbers=run', '--json', 'served.json') as served:
             status, answer = served.infer('numbers', rows=3)
             self.assertEqual(status, 200, answer)
             self.assertEqual(answer['outputs'][0]['shape'][0], 3)
@@ -107,7 +65,7 @@ class Service(unittest.TestCase):
         self.assertEqual(metrics['numbers_requests_invalid']['value'], 1)
 
     def test_what_waits_is_answered_before_the_end(self):
-        with Served('mlp', '--workers', 1, '--max-batch', 1, folder=self.folder) as served:
+        with self.served('mlp', '--workers', 1, '--max-batch', 1) as served:
             host, port = served.url[7:].split(':')
             name = served.get('/v2/models/mlp')['inputs'][0]
             shape = [2000] + name['shape'][1:]
@@ -136,7 +94,7 @@ class Service(unittest.TestCase):
 
     def test_versions_are_swapped_and_rolled_back_while_it_serves(self):
         self.train(seed=1)
-        with Served('m=run', folder=self.folder) as served:
+        with self.served('m=run') as served:
             first = served.get('/v2/models/m')['versions'][0]
             failures, over = [], threading.Event()
 
@@ -161,63 +119,9 @@ class Service(unittest.TestCase):
             self.assertEqual(failures, [])
             self.assertEqual(served.end()[0], 0)
 
-    def test_a_server_that_is_killed_comes_back(self):
-        """kill -9 at random moments under load: the next start answers with the same version."""
-        draw, versions = random.Random(3), set()
-        for _ in range(12):
-            with Served('mlp', folder=self.folder) as served:
-                versions.add(served.infer('mlp')[1]['model_version'])
-                load = subprocess.Popen([PROGRAM, 'bench', 'serve', served.url, '--concurrency', '4', '--seconds', '5',
-                                         '--no-record'], cwd=self.folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-                time.sleep(draw.uniform(0, 0.6))
-                served.process.kill()
-                self.assertNotEqual(load.wait(60), 0, 'a client hears of it')
-        self.assertEqual(len(versions), 1)
-
-    def test_killed_while_it_writes_it_leaves_whole_files(self):
-        draw = random.Random(5)
-        for attempt in range(12):
-            folder = self.folder / str(attempt)
-            folder.mkdir()
-            port = free_port()
-            with Served('mlp', '--pull', f'tcp://127.0.0.1:{port}', '--write', 'out', '--quiet', folder=folder) as served:
-                detector = subprocess.Popen([PROGRAM, 'stream', 'mlp', '--to', f'tcp://127.0.0.1:{port}', '--rate', '0',
-                                             '--frames', '300000', '--series', 's', '--patience', '1', '--quiet'],
-                                            cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-                time.sleep(draw.uniform(0.1, 1.5))
-                served.process.kill()
-                detector.wait(90)
-            for file in (folder / 'out').glob('*.h5'):
-                shown = superstep('show', file, '--out', folder / 'page.html', folder=folder)
-                self.assertEqual(shown.returncode, 0, shown.stderr)
-
-    def test_frames_are_counted_as_the_detector_counts_them(self):
-        for form in ('stream2', 'raw'):
-            port = free_port()
-            with Served('mlp', '--pull', f'tcp://127.0.0.1:{port}', '--write', form, '--json', 'served.json',
-                        folder=self.folder) as served:
-                sent = superstep('stream', 'mlp', '--to', f'tcp://127.0.0.1:{port}', '--rate', 20000, '--frames', 20000,
-                                 '--format', form, '--faults', 'drop=0.01,dup=0.01,corrupt=0.005,reorder=8', '--json',
-                                 'sent.json', folder=self.folder)
-                self.assertEqual(sent.returncode, 0, sent.stderr)
-                for _ in range(600):
-                    if (self.folder / form / 'series.json').exists():
-                        break
-                    time.sleep(0.05)
-                code, said, errors = served.end()
-            self.assertEqual(code, 0, said + errors)
-            metrics = [json.loads((self.folder / name).read_text()) for name in ('sent.json', 'served.json')]
-            sent, served = [{name: of['value'] for name, of in one.get('results', [one])[0]['metrics'].items()}
-                            for one in metrics]
-            self.assertEqual(served['frames_received'], sent['sent'])
-            self.assertEqual(served['frames_corrupt'], sent['corrupt'])
-            self.assertEqual(served['frames_duplicate'], sent['twice'])
-            self.assertEqual(served['frames_missing'], sent['dropped'] + sent['corrupt'])
-            self.assertEqual(served['frames_served'], 20000 - sent['dropped'] - sent['corrupt'])
-
     def test_a_hangup_has_it_read_its_models_anew(self):
         self.train(seed=1)
-        with Served('m=run', folder=self.folder) as served:
+        with self.served('m=run') as served:
             first = served.get('/v2/models/m')['versions'][0]
             os.rename(self.folder / 'run', self.folder / 'old')
             self.train(seed=2)
@@ -233,60 +137,6 @@ class Service(unittest.TestCase):
             self.assertEqual(code, 0, errors)
             self.assertIn('m: version', errors)
 
-    def scan(self, name, points=300):
-        done = superstep('generate', 'ptychonn-128', '--set', 'window=32', '--set', f'points={points}', '--samples', points,
-                         '--out', name, '--quiet', folder=self.folder)
-        self.assertEqual(done.returncode, 0, done.stderr)
-
-    def test_a_scan_is_shown_while_it_runs(self):
-        self.scan('scan.h5')
-        done = superstep('train', 'ptychonn-128', '--set', 'window=32', '--data', 'scan.h5', '--epochs', 1, '--out', 'run',
-                         '--quiet', folder=self.folder)
-        self.assertEqual(done.returncode, 0, done.stderr)
-        port = free_port()
-        with Served('run', '--pull', f'tcp://127.0.0.1:{port}', '--write', 'out', '--scale', 'log', '--stitch',
-                    'pixel=10nm,crop=12,mean=kept', folder=self.folder) as served:
-            detector = subprocess.Popen([PROGRAM, 'stream', 'scan.h5', '--dataset', 'diff', '--to', f'tcp://127.0.0.1:{port}',
-                                         '--series', 'scan', '--frames', '1200', '--rate', '100', '--quiet'],
-                                        cwd=self.folder, stderr=subprocess.DEVNULL)
-            self.addCleanup(detector.wait)
-            self.addCleanup(detector.kill)
-            for _ in range(400):
-                if served.get('/live/state')['added'] > 20:
-                    break
-                time.sleep(0.05)
-            self.assertGreater(served.get('/live/state')['added'], 20)
-            if shutil.which('chromium'):
-                dom = subprocess.run(['chromium', '--headless', '--no-sandbox', '--disable-gpu', '--no-first-run',
-                                      f'--user-data-dir={self.folder}/profile', '--virtual-time-budget=4000', '--dump-dom',
-                                      served.url + '/live'], capture_output=True, text=True, timeout=100).stdout
-                self.assertRegex(dom, r'series scan: [1-9]\d* windows')
-                self.assertIn('/live/mean.png?', dom)
-                self.assertRegex(dom, r'<td>served</td><td>[1-9]')
-            detector.kill()
-            self.assertEqual(served.end()[0], 0)
-        self.assertTrue((self.folder / 'out/scan.cxi').exists() and (self.folder / 'out/scan.tiff').exists())
-
-    def test_it_learns_while_it_measures(self):
-        """superstep demo edge, small: whole cycles of labels, training, gate, swap; the report; an exact account."""
-        done = superstep('demo', 'edge', '--out', 'demo', '--points', 200, '--scans', 2, '--first-epochs', 2, '--epochs', 2,
-                         '--json', 'demo.json', folder=self.folder, timeout=280)
-        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
-        result = json.loads((self.folder / 'demo.json').read_text())
-        metrics = {name: of['value'] for name, of in result.get('results', [result])[0]['metrics'].items()}
-        self.assertEqual((metrics['frames_served'], metrics['frames_missing']), (400, 0))
-        events = [json.loads(line) for line in (self.folder / 'demo/learnt/events.jsonl').read_text().splitlines()]
-        names = [event['event'] for event in events]
-        self.assertEqual(names.count('labelled'), 2, names)
-        self.assertEqual(names.count('trained'), 2, names)
-        self.assertEqual(names.count('accepted') + names.count('rejected'), 2, names)
-        for event in events:
-            if event['event'] == 'swapped':
-                manifest = json.loads((self.folder / 'demo/learnt/versions' / event['to'] / 'manifest.json').read_text())
-                self.assertEqual(manifest['parent'], event['from'])
-                self.assertTrue(manifest['sha256'].startswith(event['to']))
-        self.assertIn('without learning', (self.folder / 'demo/report.html').read_text())
-
     def test_wrong_calls_say_so(self):
         for words, code, part in ((['nothing-of-the-kind'], 2, 'nothing-of-the-kind'), (['mlp', 'mlp'], 2, 'this name'),
                                   (['mlp', '--http', '8000'], 2, 'HOST:PORT'), (['mlp', '--precision', 'int8'], 2, 'int8'),
@@ -300,63 +150,6 @@ class Service(unittest.TestCase):
             self.assertEqual(done.returncode, code, (words, done.stdout, done.stderr))
             self.assertIn(part, done.stderr)
 
-    def test_the_clients_of_the_page(self):
-        with Served('braggnn', folder=self.folder) as served:
-            host, port = served.url[7:].split(':')
-            done = subprocess.run([CLIENT, host, port, 'braggnn', 'patch', '1', '11', '11'], capture_output=True, text=True)
-            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
-            self.assertEqual(json.loads(done.stdout)['outputs'][0]['shape'], [1, 2])
-            done = subprocess.run([CLIENT, host, port, 'braggnn', 'patch', '1', '11', '12'], capture_output=True, text=True)
-            self.assertEqual(done.returncode, 1)
-            try:
-                import numpy  # noqa: F401
-            except ImportError:
-                self.skipTest('the client in Python needs numpy')
-            done = subprocess.run([sys.executable, SOURCE / 'examples/serving/client.py', served.url, 'braggnn'],
-                                  capture_output=True, text=True)
-            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
-            self.assertTrue(done.stdout.startswith('ploc [4, 2] ['), done.stdout)
-
-    def test_the_commands_of_the_page(self):
-        """In their order, on ports that are free here."""
-        page = (SOURCE / 'docs/serve.md').read_text()
-        commands = [line.strip() for line in page.splitlines() if re.match(r'    (superstep|curl) ', line)]
-        self.assertGreaterEqual(len(commands), 8)
-        ports, server, said = {'8000': free_port(), '8001': free_port(), '31001': free_port()}, None, ''
-        for command in commands:
-            if any(word in command for word in ('--shared', 'kafka://', 'superstep account')):
-                continue  # several servers, and a cluster: scale_out.py, kafka.py
-            for there, here in ports.items():
-                command = command.replace(there, str(here))
-            program, *words = shlex.split(command)
-            if program == 'superstep' and words[0] == 'serve':
-                if server:
-                    self.assertEqual(server.end()[0], 0)
-                server = Served(*words[1:], folder=self.folder, port=ports['8000'])
-                self.addCleanup(server.__exit__)
-                continue
-            if program == 'superstep' and words[0] == 'stream':
-                words += ['--to', f'tcp://127.0.0.1:{ports["31001"]}']  # the page goes by what both have as their default
-            if program == 'curl' and not shutil.which('curl'):
-                continue
-            done = subprocess.run([PROGRAM if program == 'superstep' else program, *words], cwd=self.folder,
-                                  capture_output=True, text=True, timeout=200)
-            self.assertEqual(done.returncode, 0, (command, done.stdout, done.stderr))
-            said += done.stdout
-        for _ in range(600):
-            if (self.folder / 'answers/series.json').exists():
-                break
-            time.sleep(0.05)
-        code, table, errors = server.end()
-        self.assertEqual(code, 0, table + errors)
-        self.assertTrue((self.folder / 'answers/series-0001.h5').exists())
-        sent = dict(re.findall(r'(dropped|twice|corrupt) ([\d,]*\d)', said))
-        received = table[table.index('stream'):].splitlines()
-        counts = dict(zip(received[0].split(), received[2].split()))
-        self.assertEqual(counts['duplicate'], sent['twice'])
-        self.assertEqual(counts['corrupt'], sent['corrupt'])
-        self.assertEqual(int(counts['missing']), int(sent['dropped']) + int(sent['corrupt']))
-
     def test_a_client_of_another_house_over_grpc(self):
         try:
             import numpy
@@ -365,7 +158,7 @@ class Service(unittest.TestCase):
             self.skipTest('tritonclient is not installed: pip install tritonclient[grpc]')
         port = free_port()
         try:
-            served = Served('braggnn', '--grpc', f'127.0.0.1:{port}', folder=self.folder)
+            served = self.served('braggnn', '--grpc', f'127.0.0.1:{port}')
         except RuntimeError as error:
             self.assertIn('built without gRPC', str(error))
             self.skipTest('this program was built without gRPC')
@@ -410,7 +203,7 @@ class Service(unittest.TestCase):
             import tritonclient.http as triton
         except ImportError:
             self.skipTest('tritonclient is not installed: pip install tritonclient[http]')
-        with Served('braggnn', folder=self.folder) as served:
+        with self.served('braggnn') as served:
             client = triton.InferenceServerClient(served.url[7:])
             self.assertTrue(client.is_server_live() and client.is_server_ready() and client.is_model_ready('braggnn'))
             metadata = client.get_model_metadata('braggnn')
@@ -434,10 +227,184 @@ class Service(unittest.TestCase):
                 client.infer('nothing', [given])
 
 
-def free_port():
-    with socket.socket() as found:
-        found.bind(('127.0.0.1', 0))
-        return found.getsockname()[1]
+class Frames(OfService):
+    """A detector's frames, as they are counted and shown."""
+
+    def test_frames_are_counted_as_the_detector_counts_them(self):
+        for form in ('stream2', 'raw'):
+            port = free_port()
+            with self.served('mlp', '--pull', f'tcp://127.0.0.1:{port}', '--write', form, '--json',
+                             'served.json') as served:
+                sent = superstep('stream', 'mlp', '--to', f'tcp://127.0.0.1:{port}', '--rate', 20000, '--frames', 20000,
+                                 '--format', form, '--faults', 'drop=0.01,dup=0.01,corrupt=0.005,reorder=8', '--json',
+                                 'sent.json', folder=self.folder)
+                self.assertEqual(sent.returncode, 0, sent.stderr)
+                for _ in range(600):
+                    if (self.folder / form / 'series.json').exists():
+                        break
+                    time.sleep(0.05)
+                code, said, errors = served.end()
+            self.assertEqual(code, 0, said + errors)
+            metrics = [json.loads((self.folder / name).read_text()) for name in ('sent.json', 'served.json')]
+            sent, served = [{name: of['value'] for name, of in one.get('results', [one])[0]['metrics'].items()}
+                            for one in metrics]
+            self.assertEqual(served['frames_received'], sent['sent'])
+            self.assertEqual(served['frames_corrupt'], sent['corrupt'])
+            self.assertEqual(served['frames_duplicate'], sent['twice'])
+            self.assertEqual(served['frames_missing'], sent['dropped'] + sent['corrupt'])
+            self.assertEqual(served['frames_served'], 20000 - sent['dropped'] - sent['corrupt'])
+
+    def scan(self, name, points=300):
+        done = superstep('generate', 'ptychonn-128', '--set', 'window=32', '--set', f'points={points}', '--samples', points,
+                         '--out', name, '--quiet', folder=self.folder)
+        self.assertEqual(done.returncode, 0, done.stderr)
+
+    def test_a_scan_is_shown_while_it_runs(self):
+        self.scan('scan.h5')
+        done = superstep('train', 'ptychonn-128', '--set', 'window=32', '--data', 'scan.h5', '--epochs', 1, '--out', 'run',
+                         '--quiet', folder=self.folder)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        port = free_port()
+        with self.served('run', '--pull', f'tcp://127.0.0.1:{port}', '--write', 'out', '--scale', 'log', '--stitch',
+                    'pixel=10nm,crop=12,mean=kept') as served:
+            detector = subprocess.Popen([PROGRAM, 'stream', 'scan.h5', '--dataset', 'diff', '--to', f'tcp://127.0.0.1:{port}',
+                                         '--series', 'scan', '--frames', '1200', '--rate', '100', '--quiet'],
+                                        cwd=self.folder, stderr=subprocess.DEVNULL)
+            self.addCleanup(detector.wait)
+            self.addCleanup(detector.kill)
+            for _ in range(400):
+                if served.get('/live/state')['added'] > 20:
+                    break
+                time.sleep(0.05)
+            self.assertGreater(served.get('/live/state')['added'], 20)
+            if shutil.which('chromium'):
+                dom = subprocess.run(['chromium', '--headless', '--no-sandbox', '--disable-gpu', '--no-first-run',
+                                      f'--user-data-dir={self.folder}/profile', '--virtual-time-budget=4000', '--dump-dom',
+                                      served.url + '/live'], capture_output=True, text=True, timeout=100).stdout
+                self.assertRegex(dom, r'series scan: [1-9]\d* windows')
+                self.assertIn('/live/mean.png?', dom)
+                self.assertRegex(dom, r'<td>served</td><td>[1-9]')
+            detector.kill()
+            self.assertEqual(served.end()[0], 0)
+        self.assertTrue((self.folder / 'out/scan.cxi').exists() and (self.folder / 'out/scan.tiff').exists())
+
+
+class Kills(OfService):
+    """kill -9 at any moment."""
+
+    def test_a_server_that_is_killed_comes_back(self):
+        """kill -9 at random moments under load: the next start answers with the same version."""
+        draw, versions = random.Random(3), set()
+        for _ in range(12):
+            with self.served('mlp') as served:
+                versions.add(served.infer('mlp')[1]['model_version'])
+                load = subprocess.Popen([PROGRAM, 'bench', 'serve', served.url, '--concurrency', '4', '--seconds', '5',
+                                         '--no-record'], cwd=self.folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+                time.sleep(draw.uniform(0, 0.6))
+                served.process.kill()
+                self.assertNotEqual(load.wait(60), 0, 'a client hears of it')
+        self.assertEqual(len(versions), 1)
+
+    def test_killed_while_it_writes_it_leaves_whole_files(self):
+        draw = random.Random(5)
+        for attempt in range(12):
+            folder = self.folder / str(attempt)
+            folder.mkdir()
+            port = free_port()
+            with self.served('mlp', '--pull', f'tcp://127.0.0.1:{port}', '--write', 'out', '--quiet', folder=folder) as served:
+                detector = subprocess.Popen([PROGRAM, 'stream', 'mlp', '--to', f'tcp://127.0.0.1:{port}', '--rate', '0',
+                                             '--frames', '300000', '--series', 's', '--patience', '1', '--quiet'],
+                                            cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+                time.sleep(draw.uniform(0.1, 1.5))
+                served.process.kill()
+                detector.wait(90)
+            for file in (folder / 'out').glob('*.h5'):
+                shown = superstep('show', file, '--out', folder / 'page.html', folder=folder)
+                self.assertEqual(shown.returncode, 0, shown.stderr)
+
+
+class Learning(OfService):
+    """superstep demo edge, small."""
+
+    def test_it_learns_while_it_measures(self):
+        """superstep demo edge, small: whole cycles of labels, training, gate, swap; the report; an exact account."""
+        done = superstep('demo', 'edge', '--out', 'demo', '--points', 200, '--scans', 2, '--first-epochs', 2, '--epochs', 2,
+                         '--json', 'demo.json', folder=self.folder, timeout=280)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        result = json.loads((self.folder / 'demo.json').read_text())
+        metrics = {name: of['value'] for name, of in result.get('results', [result])[0]['metrics'].items()}
+        self.assertEqual((metrics['frames_served'], metrics['frames_missing']), (400, 0))
+        events = [json.loads(line) for line in (self.folder / 'demo/learnt/events.jsonl').read_text().splitlines()]
+        names = [event['event'] for event in events]
+        self.assertEqual(names.count('labelled'), 2, names)
+        self.assertEqual(names.count('trained'), 2, names)
+        self.assertEqual(names.count('accepted') + names.count('rejected'), 2, names)
+        for event in events:
+            if event['event'] == 'swapped':
+                manifest = json.loads((self.folder / 'demo/learnt/versions' / event['to'] / 'manifest.json').read_text())
+                self.assertEqual(manifest['parent'], event['from'])
+                self.assertTrue(manifest['sha256'].startswith(event['to']))
+        self.assertIn('without learning', (self.folder / 'demo/report.html').read_text())
+
+
+class Page(OfService):
+    """What docs/serve.md shows."""
+
+    def test_the_clients_of_the_page(self):
+        with self.served('braggnn') as served:
+            host, port = served.url[7:].split(':')
+            done = subprocess.run([CLIENT, host, port, 'braggnn', 'patch', '1', '11', '11'], capture_output=True, text=True)
+            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+            self.assertEqual(json.loads(done.stdout)['outputs'][0]['shape'], [1, 2])
+            done = subprocess.run([CLIENT, host, port, 'braggnn', 'patch', '1', '11', '12'], capture_output=True, text=True)
+            self.assertEqual(done.returncode, 1)
+            try:
+                import numpy  # noqa: F401
+            except ImportError:
+                self.skipTest('the client in Python needs numpy')
+            done = subprocess.run([sys.executable, SOURCE / 'examples/serving/client.py', served.url, 'braggnn'],
+                                  capture_output=True, text=True)
+            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+            self.assertTrue(done.stdout.startswith('ploc [4, 2] ['), done.stdout)
+
+    def test_the_commands_of_the_page(self):
+        """In their order, on ports that are free here."""
+        page = (SOURCE / 'docs/serve.md').read_text()
+        commands = [line.strip() for line in page.splitlines() if re.match(r'    (superstep|curl) ', line)]
+        self.assertGreaterEqual(len(commands), 8)
+        ports, server, said = {'8000': free_port(), '8001': free_port(), '31001': free_port()}, None, ''
+        for command in commands:
+            if any(word in command for word in ('--shared', 'kafka://', 'superstep account')):
+                continue  # several servers, and a cluster: scale_out.py, kafka.py
+            command = re.sub('|'.join(ports), lambda there: str(ports[there[0]]), command)
+            program, *words = shlex.split(command)
+            if program == 'superstep' and words[0] == 'serve':
+                if server:
+                    self.assertEqual(server.end()[0], 0)
+                server = self.served(*words[1:], port=ports['8000'])
+                self.addCleanup(server.__exit__)
+                continue
+            if program == 'superstep' and words[0] == 'stream':
+                words += ['--to', f'tcp://127.0.0.1:{ports["31001"]}']  # the page goes by what both have as their default
+            if program == 'curl' and not shutil.which('curl'):
+                continue
+            done = subprocess.run([PROGRAM if program == 'superstep' else program, *words], cwd=self.folder,
+                                  capture_output=True, text=True, timeout=200)
+            self.assertEqual(done.returncode, 0, (command, done.stdout, done.stderr))
+            said += done.stdout
+        for _ in range(600):
+            if (self.folder / 'answers/series.json').exists():
+                break
+            time.sleep(0.05)
+        code, table, errors = server.end()
+        self.assertEqual(code, 0, table + errors)
+        self.assertTrue((self.folder / 'answers/series-0001.h5').exists())
+        sent = dict(re.findall(r'(dropped|twice|corrupt) ([\d,]*\d)', said))
+        received = table[table.index('stream'):].splitlines()
+        counts = dict(zip(received[0].split(), received[2].split()))
+        self.assertEqual(counts['duplicate'], sent['twice'])
+        self.assertEqual(counts['corrupt'], sent['corrupt'])
+        self.assertEqual(int(counts['missing']), int(sent['dropped']) + int(sent['corrupt']))
 
 
 if __name__ == '__main__':
@@ -446,4 +413,4 @@ if __name__ == '__main__':
     parser.add_argument('--client', required=True)
     options, rest = parser.parse_known_args()
     PROGRAM, CLIENT = (str(Path(one).resolve()) for one in (options.program, options.client))
-    unittest.main(argv=[sys.argv[0], *rest], verbosity=1)
+    unittest.main(argv=[sys.argv[0], *rest], verbosity=2)  # says how far it is where it is ended

@@ -19,7 +19,8 @@ import urllib.request
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
-from kills import free_port, metrics_of  # noqa: E402
+from kills import metrics_of  # noqa: E402
+from program import free_port  # noqa: E402
 
 FAULTS = 'drop=0.01,dup=0.01,corrupt=0.005,reorder=8'
 

@@ -159,19 +159,20 @@ TEST(Scan, KeepsATenthAside) {
 TEST(Child, IsPausedEndedAndHeard) {
   const ScratchFolder folder;
   const auto never = [] { return false; };
-  EXPECT_TRUE(run_child({"true"}, folder / "e", 10, never, never).done);
+  EXPECT_TRUE(run_child({"true"}, folder / "e", {.seconds = 10}, never, never).done);
   const ChildOutcome failed =
-      run_child({"sh", "-c", "echo it broke >&2; exit 3"}, folder / "e", 10, never, never);
+      run_child({"sh", "-c", "echo it broke >&2; exit 3"}, folder / "e", {.seconds = 10}, never, never);
   EXPECT_FALSE(failed.done);
   EXPECT_EQ(failed.why, "ended with 3: it broke");
-  const ChildOutcome hung = run_child({"sleep", "60"}, folder / "e", 0.2, never, never);
+  const ChildOutcome hung = run_child({"sleep", "60"}, folder / "e", {.seconds = 0.2}, never, never);
   EXPECT_FALSE(hung.done);
   EXPECT_LT(hung.seconds, 10);
-  const ChildOutcome killed = run_child({"sh", "-c", "kill -9 $$"}, folder / "e", 10, never, never);
+  const ChildOutcome killed =
+      run_child({"sh", "-c", "kill -9 $$"}, folder / "e", {.seconds = 10}, never, never);
   EXPECT_EQ(killed.why, "ended by signal 9");
   int looks = 0;
   const ChildOutcome paused = run_child(
-      {"sleep", "0.3"}, folder / "e", 10, [&] { return ++looks > 3 && looks < 30; }, never);
+      {"sleep", "0.3"}, folder / "e", {.seconds = 10}, [&] { return ++looks > 3 && looks < 30; }, never);
   EXPECT_TRUE(paused.done);
   EXPECT_GT(paused.paused, 0.1);
 }

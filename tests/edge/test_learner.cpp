@@ -49,7 +49,7 @@ void train_first(const fs::path& folder) {
   const ChildOutcome outcome = run_child(
       {SUPERSTEP_PROGRAM, "train", "braggnn", "--samples", "3000", "--epochs", "3", "--batch", "64", "--out",
        (folder / "run").string(), "--threads", "2", "--quiet"},
-      folder / "train.log", 200, [] { return false; }, [] { return false; });
+      folder / "train.log", {.seconds = 200, .niceness = 0}, [] { return false; }, [] { return false; });
   ASSERT_TRUE(outcome.done) << outcome.why;
 }
 
@@ -71,6 +71,7 @@ class Service {
                                    .budget = 200,
                                    .shadow_frames = 12,
                                    .shadow_seconds = 30,
+                                   .niceness = 0,  // other tests run beside it
                                    .program = SUPERSTEP_PROGRAM};
     settings.should_stop = [this](Learner* learner) {
       learner_ = learner;

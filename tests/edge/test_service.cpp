@@ -7,6 +7,8 @@
 #include <future>
 #include <thread>
 
+#include "superstep/base/system/interrupt.h"
+#include "superstep/base/system/stops_when.h"
 #include "superstep/edge/service/model_service.h"
 #include "superstep/edge/service/repository.h"
 #include "tests/edge/models.h"
@@ -68,6 +70,23 @@ TEST(Service, WidensWhileItAnswers) {
   EXPECT_EQ(sizes, plan_sizes(blueprint, {.max_batch = service.settings().batcher.max_batch}));
   EXPECT_GT(sizes.size(), 1U);
   expect_near(early, ask(service, 7, 3).get().values);
+}
+
+// Plans that nobody waits for any more are left in the middle of a call; whoever wants them later has them.
+TEST(Version, IsLeftWhileItWidensAndGoesOn) {
+  const target::Target& cpu = target::find_target("cpu");
+  const Blueprint blueprint = read_blueprint({.what = "braggnn"}, cpu);
+  Version version(blueprint, cpu, {.max_batch = 16});
+  int looks = 0;
+  {
+    const Uninterrupted by_others;
+    const StopsWhen not_wanted([&] { return ++looks > 10; });
+    expect_error(ErrorCode::interrupted, {}, [&] { version.widen(blueprint, cpu); });
+  }
+  EXPECT_EQ(looks, 11) << "the first yes is the last look";
+  EXPECT_EQ(version.sizes().size(), 1U);
+  version.widen(blueprint, cpu);
+  EXPECT_EQ(version.sizes().back().rows, 16);
 }
 
 TEST(Service, AnswersWhatTheModelSays) {
@@ -230,6 +249,17 @@ TEST(Repository, DrainsBeforeItCloses) {
   for (auto& answer : answers) EXPECT_EQ(answer.get().outcome, Outcome::served);
   EXPECT_EQ(ask(service, 1, 1).get().outcome, Outcome::refused);
   EXPECT_FALSE(repository.is_open());
+}
+
+// The plan of 64 rows of this model takes seconds to time: who ends does not wait for it.
+TEST(Repository, DoesNotWaitForPlansWhenItCloses) {
+  Repository repository;
+  const ModelSource source{.what = "ptychonn-128"};
+  repository.add(std::make_unique<ModelService>("m", source, small_service(1, 64)));
+  const ModelService& service = *repository.find("m");
+  EXPECT_TRUE(repository.drain(Clock::now() + std::chrono::seconds(30)));
+  service.wait_until_wide();
+  EXPECT_LT(service.current()->sizes().back().rows, 64);
 }
 
 TEST(Repository, RefusesNamesThatAreNoPath) {

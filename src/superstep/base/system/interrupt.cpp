@@ -22,6 +22,7 @@
 #include "superstep/base/listener.h"
 #include "superstep/base/system/asked_to_stop.h"
 #include "superstep/base/system/partial_files.h"
+#include "superstep/base/system/stops_when.h"
 #include "superstep/base/watch.h"
 
 namespace superstep {
@@ -35,6 +36,7 @@ constexpr auto once_more = std::chrono::milliseconds(200);
 std::atomic<bool> stop_requested{false};
 static_assert(std::atomic<bool>::is_always_lock_free, "a signal handler writes it");
 std::atomic<int> holds{0}, deaf{0};
+thread_local const StopsWhen* own_reason = nullptr;
 sem_t asked;
 
 // Of the first signal; 0 before.
@@ -157,7 +159,10 @@ void end_when_asked(int code, Words last_words, Words heard) {
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
-bool interrupted() { return deaf.load(std::memory_order_relaxed) == 0 && asked_to_stop(); }
+bool interrupted() {
+  if (own_reason && own_reason->asked()) return true;
+  return deaf.load(std::memory_order_relaxed) == 0 && asked_to_stop();
+}
 bool asked_to_stop() {
   if (stop_requested.load(std::memory_order_relaxed)) return true;
   const auto asked_too = check().installed();
@@ -182,6 +187,11 @@ HoldEnd::~HoldEnd() {
 
 Uninterrupted::Uninterrupted() { ++deaf; }
 Uninterrupted::~Uninterrupted() { --deaf; }
+
+StopsWhen::StopsWhen(std::function<bool()> asked) : asked_(std::move(asked)), outer_(own_reason) {
+  own_reason = this;
+}
+StopsWhen::~StopsWhen() { own_reason = outer_; }
 
 StopNote::StopNote(std::string text) : text_(std::move(text)) { add_note(notes(), &text_); }
 

@@ -30,6 +30,7 @@ constexpr const char* workload_name = "ptychonn-128";
 constexpr int window = 32;          // px: small enough for two cores and a few minutes
 constexpr int drift_of_sample = 8;  // px a scan
 constexpr std::int64_t crop = 12;
+constexpr int niceness = 0;  // nobody is served while it learns: the detector waits for it
 constexpr double pixel = 10e-9;
 
 void require_not_stopped() {
@@ -87,7 +88,8 @@ double train_first(const DemoSettings& settings) {
        "--seed",
        std::to_string(settings.seed),
        "--quiet"},
-      settings.folder / "train.log", most_seconds, [] { return false; }, [] { return interrupted(); });
+      settings.folder / "train.log", {most_seconds, niceness}, [] { return false; },
+      [] { return interrupted(); });
   require_not_stopped();
   if (!outcome.done) throw Error(ErrorCode::io, "the training before the scans: " + outcome.why, "demo");
   return outcome.seconds;
@@ -113,6 +115,7 @@ ServeSettings serve_settings(const DemoSettings& settings, const std::string& pu
                               .budget = 600,
                               .pixel = pixel,
                               .shadow_seconds = 0.5,
+                              .niceness = niceness,
                               .seed = settings.seed};
   return serve;
 }

@@ -18,7 +18,6 @@
 namespace superstep::edge {
 namespace {
 
-constexpr int niceness = 10;
 constexpr auto between_looks = std::chrono::milliseconds(10);
 
 std::string last_line_of(const std::filesystem::path& file) {
@@ -46,12 +45,12 @@ std::string words_for(int status, const std::filesystem::path& errors) {
 }  // namespace
 
 ChildOutcome run_child(const std::vector<std::string>& command, const std::filesystem::path& errors,
-                       double most_seconds, const std::function<bool()>& should_pause,
+                       const ChildLimits& limits, const std::function<bool()>& should_pause,
                        const std::function<bool()>& should_end) {
   const auto started = start_process(command, errors, Outlives::no);
   if (!started) return {.why = fmt::format("{}: {}", command[0], std::strerror(started.error()))};
   const pid_t child = *started;
-  setpriority(PRIO_PROCESS, static_cast<id_t>(child), niceness);
+  setpriority(PRIO_PROCESS, static_cast<id_t>(child), limits.niceness);
   const Stopwatch watch;
   ChildOutcome outcome;
   double paused_since = -1;
@@ -64,10 +63,10 @@ ChildOutcome run_child(const std::vector<std::string>& command, const std::files
       if (!outcome.done) outcome.why = words_for(status, errors);
       return outcome;
     }
-    const bool over = watch.seconds() - outcome.paused > most_seconds;
+    const bool over = watch.seconds() - outcome.paused > limits.seconds;
     if (over || should_end()) {
       end_child(child);
-      outcome.why = over ? fmt::format("took longer than {:.0f} s", most_seconds) : "the server ends";
+      outcome.why = over ? fmt::format("took longer than {:.0f} s", limits.seconds) : "the server ends";
       return outcome;
     }
     const bool pause = should_pause();

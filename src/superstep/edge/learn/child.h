@@ -14,11 +14,15 @@ struct ChildOutcome {
   double seconds = 0, paused = 0;
 };
 
-// Runs `command` at a niceness of 10 and waits for its end. While `should_pause` says so it stands still;
-// after `most_seconds` of its own time, or when `should_end` says so, it is ended. Its standard error goes to
-// `errors`.
+struct ChildLimits {
+  double seconds = 60;  // of its own time
+  int niceness = 10;    // gives way to whoever serves
+};
+
+// Runs `command` and waits for its end. While `should_pause` says so it stands still; at its limit, or when
+// `should_end` says so, it is ended. Its standard error goes to `errors`.
 ChildOutcome run_child(const std::vector<std::string>& command, const std::filesystem::path& errors,
-                       double most_seconds, const std::function<bool()>& should_pause,
+                       const ChildLimits& limits, const std::function<bool()>& should_pause,
                        const std::function<bool()>& should_end);
 
 }  // namespace superstep::edge

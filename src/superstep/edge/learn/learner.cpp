@@ -7,6 +7,7 @@
 #include "superstep/base/file.h"
 #include "superstep/base/statistics.h"
 #include "superstep/base/system/own_threads.h"
+#include "superstep/base/system/stops_when.h"
 #include "superstep/edge/learn/child.h"
 #include "superstep/edge/learn/judge.h"
 #include "superstep/run/serve/infer.h"
@@ -39,6 +40,7 @@ Learner::Learner(LearnSettings settings, ModelService& service)
                         .passes = settings_.passes,
                         .crop = settings_.crop,
                         .pixel = settings_.pixel,
+                        .niceness = settings_.niceness,
                         .program = settings_.program});
   make_folder(settings_.folder / "versions");
   make_folder(settings_.folder / "scans");
@@ -158,6 +160,7 @@ void Learner::note(json event) {
 // --- the thread that learns
 
 void Learner::work() {
+  const StopsWhen not_wanted([this] { return stopping(); });
   for (;;) {
     std::shared_ptr<LearnScan> scan;
     {
@@ -175,7 +178,9 @@ void Learner::work() {
     try {
       learn_from(scan);
     } catch (const std::exception& error) {
-      note({{"event", "failed"}, {"scan", scan->name}, {"why", error.what()}});
+      note({{"event", "failed"},
+            {"scan", scan->name},
+            {"why", stopping() ? "the server ends" : error.what()}});
       const std::scoped_lock lock(mutex_);
       ++state_.counts.failed;
       state_.doing = "failed";
@@ -271,7 +276,7 @@ std::optional<Learner::Candidate> Learner::train(const LearnScan& scan) {
        fmt::format("{}", settings_.learning_rate), "--threads", std::to_string(settings_.threads), "--seed",
        std::to_string(settings_.seed + cycle_), "--quiet"});
   const ChildOutcome outcome = run_child(
-      command, work / "train.log", settings_.budget, [this] { return is_busy(); },
+      command, work / "train.log", {settings_.budget, settings_.niceness}, [this] { return is_busy(); },
       [this] { return stopping(); });
   if (!outcome.done) throw Error(ErrorCode::io, "training: " + outcome.why);
   Candidate candidate{.run = run, .version = compiled(run.string()), .gate = {}};

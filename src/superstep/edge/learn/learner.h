@@ -40,6 +40,7 @@ struct LearnSettings {
   std::size_t buffer_bytes = std::size_t{2} << 30;
   std::int64_t shadow_frames = 32;
   double shadow_seconds = 3;
+  int niceness = 10;  // of processes that label and train: they give way to whoever serves
   std::uint64_t seed = 1;
   std::filesystem::path program = "/proc/self/exe";
 };

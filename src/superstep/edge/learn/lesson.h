@@ -22,6 +22,7 @@ class Lesson {
     int passes = 60;         // of a reconstruction
     std::int64_t crop = 12;  // px: the middle of a window, which is what counts of it
     double pixel = 10e-9;    // m
+    int niceness = 10;       // of processes
     std::filesystem::path program = "/proc/self/exe";
   };
   // Where labels are made, and what holds that up.

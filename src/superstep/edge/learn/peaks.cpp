@@ -64,7 +64,8 @@ nlohmann::json PeakLesson::label(LearnScan& scan, Version&, const Place& place) 
       run_child({settings_.program.string(), "baseline", "braggnn", "--input",
                  (place.work / "peaks.h5").string(), "--output", (place.work / "fits.h5").string(), "--set",
                  "method=rotated", "--threads", std::to_string(settings_.threads), "--quiet"},
-                place.work / "label.log", patience_for_labels, place.should_pause, place.should_end);
+                place.work / "label.log", {patience_for_labels, settings_.niceness}, place.should_pause,
+                place.should_end);
   if (!outcome.done) throw Error(ErrorCode::io, "labels: " + outcome.why);
   const data::Hdf5File file(place.work / "fits.h5");
   const std::int64_t count = static_cast<std::int64_t>(scan.size()), pairs[] = {count, values_of_label},

@@ -139,7 +139,8 @@ nlohmann::json PhaseLesson::label(LearnScan& scan, Version& present, const Place
        "--output", (place.work / "object.h5").string(), "--set",
        fmt::format("pixel={}", settings_.pixel * 1e9), "--set", fmt::format("passes={}", settings_.passes),
        "--threads", std::to_string(settings_.threads), "--quiet"},
-      place.work / "label.log", patience_for_labels, place.should_pause, place.should_end);
+      place.work / "label.log", {patience_for_labels, settings_.niceness}, place.should_pause,
+      place.should_end);
   if (!outcome.done) throw Error(ErrorCode::io, "labels: " + outcome.why);
   Reconstruction found = read_reconstruction(place.work / "object.h5", scan, settings_.pixel);
   scan.labels = std::move(found.labels);

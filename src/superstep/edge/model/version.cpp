@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "superstep/base/stopwatch.h"
+#include "superstep/base/system/interrupt.h"
 
 namespace superstep::edge {
 namespace {
@@ -87,11 +88,12 @@ void Version::add(const Blueprint& blueprint, const target::Target& target, std:
   widths_ = std::move(next);
 }
 
-void Version::widen(const Blueprint& blueprint, const target::Target& target, const std::atomic<bool>* stop) {
+void Version::widen(const Blueprint& blueprint, const target::Target& target) {
   const std::int64_t widest = widths()->sizes.back().rows;
   for (const std::int64_t rows : plan_sizes(blueprint, settings_)) {
-    if (stop && *stop) return;
-    if (rows > widest) add(blueprint, target, rows);
+    if (rows <= widest) continue;
+    if (interrupted()) throw Error(ErrorCode::interrupted, "while plans of more rows were made");
+    add(blueprint, target, rows);
   }
 }
 

@@ -38,9 +38,8 @@ class Version {
 
   // Compiles the others, smallest first, and times each on zeros, while run() goes on with those that are
   // there. One thread at a time; what was stopped is gone on with by the next call. Throws what compilation
-  // throws.
-  void widen(const Blueprint& blueprint, const target::Target& target,
-             const std::atomic<bool>* stop = nullptr);
+  // throws, and Error (interrupted), also in the middle of a timed call.
+  void widen(const Blueprint& blueprint, const target::Target& target);
 
   const std::string& id() const { return id_; }
   const std::string& digest() const { return digest_; }  // SHA-256 of the content

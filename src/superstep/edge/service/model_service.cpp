@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include "superstep/base/system/asked_to_stop.h"
 #include "superstep/base/system/own_threads.h"
+#include "superstep/base/system/stops_when.h"
 
 namespace superstep::edge {
 namespace {
@@ -48,15 +50,20 @@ ModelService::~ModelService() { finish_workers(); }
 void ModelService::finish_workers() {
   batcher_.close();
   batcher_.abandon();
-  stopping_ = true;
+  stop_widening();
   if (widening_.joinable()) widening_.join();
   for (std::thread& worker : workers_) worker.join();
 }
 
+void ModelService::stop_widening() { stopping_ = true; }
+
+bool ModelService::is_ending() const { return stopping_ || asked_to_stop(); }
+
 // Answers are given meanwhile, by the plans that there are; where more cannot be had, by those for good.
 void ModelService::widen(const Blueprint& blueprint, Version& version) {
+  const StopsWhen not_wanted([this] { return is_ending(); });
   try {
-    version.widen(blueprint, target::find_target(settings_.target), &stopping_);
+    version.widen(blueprint, target::find_target(settings_.target));
   } catch (const Error& error) {
     if (error.code() != ErrorCode::interrupted)  // the server ends
       fmt::print(stderr, "superstep serve: {}: answers in smaller batches: {}\n", name_, error.what());
@@ -108,6 +115,7 @@ bool ModelService::reload() { return replace(source()); }
 
 bool ModelService::replace(const ModelSource& source) {
   const std::scoped_lock change(change_);
+  const StopsWhen not_wanted([this] { return is_ending(); });
   try {
     const Blueprint blueprint = read_blueprint(source, target::find_target(settings_.target));
     const std::shared_ptr<Version> present = current();
@@ -116,7 +124,7 @@ bool ModelService::replace(const ModelSource& source) {
       throw Error(ErrorCode::unsupported, "has other inputs or outputs than what is served under this name",
                   source.what, "serve it under another name");
     std::shared_ptr<Version> next = compiled(blueprint, settings_);
-    next->widen(blueprint, target::find_target(settings_.target), &stopping_);
+    next->widen(blueprint, target::find_target(settings_.target));
     const std::scoped_lock lock(mutex_);
     former_ = std::exchange(current_, std::move(next));
     source_ = source;

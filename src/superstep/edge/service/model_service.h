@@ -49,8 +49,10 @@ class ModelService {
   // The former version answers again, and the present one is kept in its place. Throws Error
   // (invalid_argument) where there is none.
   void roll_back();
-  // Until the first version has all its plans: for what measures or compares.
+  // Until the first version has all its plans, or gets no more: for what measures or compares.
   void wait_until_wide() const;
+  // The server ends: no further plans are made, nor versions read. What is being made is left at once.
+  void stop_widening();
   void unload();  // gives back the memory of both once nobody needs them
 
   struct Swaps {
@@ -60,6 +62,7 @@ class ModelService {
   std::int64_t executions() const { return executions_.load(std::memory_order_relaxed); }
 
  private:
+  bool is_ending() const;
   void widen(const Blueprint& blueprint, Version& version);
   void work(int worker);
   void finish_workers();

@@ -31,7 +31,10 @@ ModelService* Repository::find(std::string_view name) const {
 
 bool Repository::drain(Clock::time_point until) {
   open_ = false;
-  for (const auto& [name, model] : models_) model->batcher().close();
+  for (const auto& [name, model] : models_) {
+    model->stop_widening();
+    model->batcher().close();
+  }
   bool all = true;
   for (const auto& [name, model] : models_) all &= model->batcher().wait_until_idle(until);
   // What a worker has begun is finished: a batch is short, and its rows are being written.

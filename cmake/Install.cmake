@@ -38,14 +38,15 @@ configure_file(cmake/superstep.pc.in ${CMAKE_BINARY_DIR}/superstep.pc @ONLY)
 install(FILES ${CMAKE_BINARY_DIR}/superstep.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 # What Poplar programs are compiled with and linked to, for find_package(poplar) and pkg-config:
 # `cmake --install BUILD --component poplar` installs it alone. The names of its targets are those that such programs use.
-add_dependencies(what_is_installed poplar poputil)
+add_dependencies(what_is_installed poplar poputil pva)
 install(TARGETS poplar EXPORT poplar-targets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT poplar)
-install(TARGETS poputil LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT poplar)
+install(TARGETS poputil pva LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT poplar)
 if(TARGET popc)
   add_dependencies(what_is_installed popc)
   install(TARGETS popc EXPORT poplar-targets RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT poplar)
 endif()
-install(DIRECTORY include/poplar include/poputil DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT poplar)
+install(DIRECTORY include/poplar include/poputil include/pva DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT poplar)
+install(FILES include/ipudef.h include/print.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT poplar)
 set(poplar_package ${CMAKE_INSTALL_LIBDIR}/cmake/poplar)
 install(EXPORT poplar-targets DESTINATION ${poplar_package} COMPONENT poplar)
 configure_package_config_file(cmake/poplar-config.cmake.in ${CMAKE_BINARY_DIR}/poplar-config.cmake

@@ -30,20 +30,32 @@ if(TARGET superstep-cc)
   # Clang's own headers, and the compiler of translated programs.
   set(CPACK_DEBIAN_PACKAGE_RECOMMENDS "gcc, clang-19, libclang-common-19-dev")
 endif()
-# What Poplar programs are compiled with and linked to: `cmake --install BUILD --component poplar` installs it alone.
-add_dependencies(what_is_installed poplar poputil)
-install(TARGETS poplar poputil LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT poplar)
-if(TARGET popc)
-  add_dependencies(what_is_installed popc)
-  install(TARGETS popc RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT poplar)
-endif()
-install(DIRECTORY include/poplar include/poputil DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT poplar)
 # The prefix as seen from where the file lies, so that an installed tree can be moved.
 file(RELATIVE_PATH pkgconfig_to_prefix /x/${CMAKE_INSTALL_LIBDIR}/pkgconfig /x)
 set(pkgconfig_to_prefix "\${pcfiledir}/${pkgconfig_to_prefix}")
 string(REGEX REPLACE "/$" "" pkgconfig_to_prefix "${pkgconfig_to_prefix}")
 configure_file(cmake/superstep.pc.in ${CMAKE_BINARY_DIR}/superstep.pc @ONLY)
 install(FILES ${CMAKE_BINARY_DIR}/superstep.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+# What Poplar programs are compiled with and linked to, for find_package(poplar) and pkg-config:
+# `cmake --install BUILD --component poplar` installs it alone. The names of its targets are those that such programs use.
+add_dependencies(what_is_installed poplar poputil pva)
+install(TARGETS poplar EXPORT poplar-targets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT poplar)
+install(TARGETS poputil pva LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT poplar)
+if(TARGET popc)
+  add_dependencies(what_is_installed popc)
+  install(TARGETS popc EXPORT poplar-targets RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT poplar)
+endif()
+install(DIRECTORY include/poplar include/poputil include/pva DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT poplar)
+install(FILES include/ipudef.h include/print.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT poplar)
+set(poplar_package ${CMAKE_INSTALL_LIBDIR}/cmake/poplar)
+install(EXPORT poplar-targets DESTINATION ${poplar_package} COMPONENT poplar)
+configure_package_config_file(cmake/poplar-config.cmake.in ${CMAKE_BINARY_DIR}/poplar-config.cmake
+  INSTALL_DESTINATION ${poplar_package})
+write_basic_package_version_file(${CMAKE_BINARY_DIR}/poplar-config-version.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${CMAKE_BINARY_DIR}/poplar-config.cmake ${CMAKE_BINARY_DIR}/poplar-config-version.cmake
+  DESTINATION ${poplar_package} COMPONENT poplar)
+configure_file(cmake/poplar.pc.in ${CMAKE_BINARY_DIR}/poplar.pc @ONLY)
+install(FILES ${CMAKE_BINARY_DIR}/poplar.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT poplar)
 install(FILES LICENSE CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
 
 # Manual pages and completion are written by the program when it is installed.

@@ -3,6 +3,7 @@
 #define poplar_DebugContext_hpp
 
 #include <cstdint>
+#include <poplar/ProfileValue.hpp>
 #include <poplar/StringRef.hpp>
 #include <string>
 #include <utility>
@@ -85,11 +86,13 @@ class DebugInfo {
 
   DebugId getId() const { return id_; }
   std::string getPathName() const { return path_; }
+  // What the library wants kept of the call. A second value of one name is the one that stays.
+  void setValue(std::string name, ProfileValue value);
 
  private:
   DebugId id_;
   std::string path_;
-  std::string api_;
+  ProfileValue::Map values_;
 };
 
 }  // namespace poplar

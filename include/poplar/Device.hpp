@@ -30,6 +30,8 @@ class Device {
   bool isAttached() const;
   bool supportsRemoteBuffers() const;
   Device createVirtualDevice(unsigned tilesPerIPU);  // the first tiles of every chip
+  // There is no simulator of instructions here: a poplar_error.
+  static Device createSimulatorDevice(const Target& target, const OptionFlags& options = {});
   static Device createCPUDevice(unsigned numIPUs = 1);
 
   explicit Device(std::shared_ptr<core::DeviceData> data);  // of the library

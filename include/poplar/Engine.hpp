@@ -67,13 +67,22 @@ class Engine {
   void connectStreamToCallback(StringRef handle, unsigned replica,
                                const std::function<void(void*)>& callback);
 
+  // Called where a program calls the function, with its inputs' elements and room for its outputs'.
+  using HostCallback = std::function<void(ArrayRef<const void*> inputs, ArrayRef<void*> outputs)>;
+  void connectHostFunction(StringRef handle, unsigned replica, HostCallback function);
+
   void copyToRemoteBuffer(const void* data, StringRef handle, std::uint64_t repeatIndex,
                           unsigned replica = 0);
   void copyFromRemoteBuffer(StringRef handle, void* data, std::uint64_t repeatIndex, unsigned replica = 0);
 
+  void serializeExecutable(std::ostream& out) const;  // as Executable::serialize
   std::vector<std::string> listStreams() const;
   void setPrintStream(std::ostream& stream);
 
+  // Reports: of the graph as it was compiled, of what has run, and both.
+  ProfileValue getGraphProfile() const;
+  ProfileValue getExecutionProfile() const;
+  ProfileValue getProfile() const;
   void resetExecutionProfile();
   void enableExecutionProfiling() {}  // always counted
   void disableExecutionProfiling() {}
@@ -82,6 +91,13 @@ class Engine {
  private:
   std::unique_ptr<core::EngineData> data_;
 };
+
+// Of Engine::getGraphProfile and getExecutionProfile, or of what a graph_memory_allocation_error has.
+void printGraphSummary(std::ostream& out, const ProfileValue& graphProfile, const OptionFlags& options = {});
+void printExecutionSummary(std::ostream& out, const ProfileValue& graphProfile,
+                           const ProfileValue& executionProfile, const OptionFlags& options = {});
+void printProfileSummary(std::ostream& out, const ProfileValue& graphProfile,
+                         const ProfileValue& executionProfile, const OptionFlags& options = {});
 
 }  // namespace poplar
 

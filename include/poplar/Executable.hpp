@@ -3,7 +3,9 @@
 #define poplar_Executable_hpp
 
 #include <functional>
+#include <istream>
 #include <memory>
+#include <ostream>
 #include <poplar/ArrayRef.hpp>
 #include <poplar/DebugContext.hpp>
 #include <poplar/Graph.hpp>
@@ -28,6 +30,12 @@ class Executable {
   Executable& operator=(Executable&&) noexcept;
   Executable(const Executable&) = delete;
   Executable& operator=(const Executable&) = delete;
+
+  // To a file and back, with the codelets' code in it: an engine of it needs neither graph nor sources. The
+  // same graph and programs give the same bytes. What is damaged, or was written by another version, is a
+  // graph_object_load_error. Loading runs code of the file: load what you trust.
+  void serialize(std::ostream& out) const;
+  static Executable deserialize(std::istream& in);
 
   explicit Executable(std::shared_ptr<const core::ExecutableData> data);  // of the library
   std::shared_ptr<const core::ExecutableData> data() const;

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <ostream>
 #include <poplar/ArrayRef.hpp>
 #include <poplar/CodeletFileType.hpp>
 #include <poplar/DebugContext.hpp>
@@ -77,6 +78,23 @@ class Graph {
   Tensor clone(const Tensor& tensor, const DebugContext& debugContext = {},
                TensorCloneMethod method = TensorCloneMethod::PRESERVE_ORDER_UNLESS_ALIASES);
 
+  Tensor addConstantHalf(const Type& type, ArrayRef<std::size_t> shape, const std::uint16_t* bits,
+                         const DebugContext& debugContext = {});
+  Tensor addConstantHalf(const Type& type, ArrayRef<std::size_t> shape, std::uint16_t bits,
+                         const DebugContext& debugContext = {});
+  // `n` clones in one tensor of one more, outermost dimension. By regions: what lies on a tile is laid down n
+  // times, one after the other; a poplar_error where the method makes a new order.
+  Tensor cloneN(
+      const Type& type, const Tensor& tensor, unsigned n, const DebugContext& debugContext = {},
+      TensorCloneMethod method = TensorCloneMethod::PRESERVE_ORDER_UNLESS_ALIASES,
+      TensorCloneDuplicationMethod duplication = TensorCloneDuplicationMethod::DUPLICATE_BY_OUTER_DIMENSION);
+  Tensor cloneN(
+      const Tensor& tensor, unsigned n, const DebugContext& debugContext = {},
+      TensorCloneMethod method = TensorCloneMethod::PRESERVE_ORDER_UNLESS_ALIASES,
+      TensorCloneDuplicationMethod duplication = TensorCloneDuplicationMethod::DUPLICATE_BY_OUTER_DIMENSION) {
+    return cloneN(tensor.elementType(), tensor, n, debugContext, method, duplication);
+  }
+
   // What the elements are when the program is loaded.
   template <class T, class = typename std::enable_if<TypeTraits::isSimpleType<T>()>::type>
   void setInitialValue(const Tensor& tensor, T value) {
@@ -95,6 +113,25 @@ class Graph {
   // A list for every tile of the graph; throws invalid_tile_mapping where an element has none and all must.
   TileToTensorMapping getTileMapping(const Tensor& tensor, bool requireComplete = true) const;
   TileToTensorMapping getTileMapping(const Tensor& tensor, bool* isComplete) const;
+
+  void setInitialValueHalf(const Tensor& tensor, ArrayRef<std::uint16_t> bits);
+  TileToTensorMapping getVariableTileMapping(const Tensor& tensor) const { return getTileMapping(tensor); }
+
+  // The intervals of the flattened tensor, cut where memory does not go on, in the order of memory; what
+  // follows one another there is one inner list. `aliases` has a number for each interval: the first place of
+  // the same elements.
+  std::vector<std::vector<Interval>> getSortedContiguousRegions(
+      const Tensor& tensor, ArrayRef<Interval> regions, bool removeAliasedIntervals = false,
+      std::vector<std::size_t>* aliases = nullptr) const;
+  // Brings the elements of `tensor` (of one dimension) into an order in which it has few regions, and those
+  // of `others`, which have as many elements, into the same. Where the simplest is not required, an order
+  // that takes long may stay.
+  void reorderToSimplify(Tensor* tensor, ArrayRef<Tensor*> others, bool requireSimplestOrder = true) const;
+  TensorRearranger getSimplifyingRearranger(const Tensor& tensor) const;
+  // The least part of each dimension that the tensor is a broadcast of.
+  Tensor findUnbroadcastTensor(const Tensor& tensor) const;
+  Tensor getVariable(VariableRef variable) const;  // all of it
+  bool isConstant(VariableRef variable) const;
 
   void createHostWrite(StringRef handle, const Tensor& tensor, bool rearrangeOnHost = false);
   void createHostRead(StringRef handle, const Tensor& tensor, bool rearrangeOnHost = false);
@@ -152,6 +189,10 @@ class Graph {
   VertexRef addVertex(ComputeSet computeSet, StringRef vertexType);  // throws unknown_vertex_type
   VertexRef addVertex(ComputeSet computeSet, StringRef vertexType, ArrayRef<ConnectionDesc> connections);
   unsigned getNumVertices() const;
+  // The largest extent that a field's layout can count along a dimension (0 is the outer of two), and the
+  // largest number that a whole-number field holds.
+  std::size_t getMaxFieldDim(StringRef vertexType, StringRef field, unsigned dimension) const;
+  std::uint64_t getMaxVertexFieldValue(StringRef vertexType, StringRef field) const;
 
   // Types must be the same (type_error). A tensor of any shape goes to a vector flattened; a list of vectors
   // takes a list of tensors or the rows of a matrix; a field of one element takes one. Throws unknown_field;
@@ -179,6 +220,12 @@ class Graph {
   void setInitialValue(FieldRef field, const std::vector<T>& values) {
     setInitialValue(field, ArrayRef<T>(values));
   }
+  template <class T>
+  void setInitialValue(FieldRef field, std::initializer_list<T> values) {
+    setInitialValue(field, ArrayRef<T>(values));
+  }
+  void setInitialValueHalf(FieldRef field, std::uint16_t bits);
+  void setInitialValueHalf(FieldRef field, ArrayRef<std::uint16_t> bits);
 
   void setTileMapping(VertexRef vertex, unsigned tile);
   // Cycles of a worker's thread for a Vertex, of the tile for the others.
@@ -186,13 +233,47 @@ class Graph {
   void setPerfEstimate(const VertexRef& vertex, const VertexPerfEstimate& estimate) {
     setPerfEstimate(vertex, estimate.cycles, estimate.flops);
   }
+  // What was set, or what the estimator says; throws missing_perf_estimate where there is neither.
+  VertexPerfEstimate getPerfEstimate(const VertexRef& vertex) const;
+  // Of all vertices of a type that have no estimate of their own.
+  void registerPerfEstimator(StringRef vertexType, PerfEstimateFunc estimator);
 
   Function addFunction(const program::Program& program);
+  // Inputs and outputs by type and number of elements; Engine::connectHostFunction says what it does.
+  HostFunction addHostFunction(StringRef handle, ArrayRef<HostFunction::Argument> inputs,
+                               ArrayRef<HostFunction::Argument> outputs);
 
   // The same graph on some of its tiles; numbers of tiles count within it.
   Graph createVirtualGraph(unsigned tilesPerIPU) const;  // the first of every chip
   Graph createVirtualGraph(unsigned lowerTile, unsigned upperTile) const;
   Graph createVirtualGraph(const std::vector<unsigned>& perIPUTiles) const;
+  Graph getTopLevelGraph() const;
+  // Numbers of tiles of this graph in the device, and in the graph that all of its virtual graphs are made
+  // of.
+  unsigned convertVirtualTileToPhysicalTile(unsigned tile) const;
+  unsigned convertPhysicalTileToVirtualTile(unsigned tile) const;
+  unsigned convertTileToTopLevelGraphTile(unsigned tile) const {
+    return convertVirtualTileToPhysicalTile(tile);
+  }
+
+  // A scalar constant, unsigned: the number of the replica that looks at it.
+  Tensor addReplicationIndexConstant(const DebugContext& debugContext = {});
+  // Of one replica: this graph. More are a graph_replication_error: give the factor to the Graph.
+  Graph createReplicatedGraph(unsigned replicationFactor) const;
+  Tensor getNonReplicatedTensor(const Tensor& tensor) const;  // with the replicas as its outermost dimension
+
+  // Calls `f`; the names are those of what it does.
+  template <class F>
+  auto trace(std::initializer_list<StringRef>, F&& f) -> decltype(f()) {
+    return f();
+  }
+  template <class F>
+  auto trace(ArrayRef<StringRef>, F&& f) -> decltype(f()) {
+    return f();
+  }
+  // Graphs for Graphviz: which variables the compute sets (the vertices) of the programs read and write.
+  void outputComputeGraph(std::ostream& out, ArrayRef<program::Program> programs) const;
+  void outputVertexGraph(std::ostream& out, ArrayRef<program::Program> programs) const;
 
   core::GraphHandle& handle() const;  // of the library
 
@@ -201,6 +282,8 @@ class Graph {
   void connectValue(FieldRef field, const void* value, const TypeTraits& traits);
   void setFieldValues(FieldRef field, const void* values, std::size_t count, const TypeTraits& traits,
                       bool isList);
+  Tensor constantOfBits(const Type& type, ArrayRef<std::size_t> shape, const std::uint16_t* bits,
+                        bool broadcast, const DebugContext& debugContext);
   static void checkNumberOfValues(ArrayRef<std::size_t> shape, std::size_t count);
 
   std::unique_ptr<core::GraphHandle> handle_;

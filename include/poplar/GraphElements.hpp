@@ -4,9 +4,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <poplar/Interval.hpp>
 #include <poplar/StringRef.hpp>
+#include <poplar/Type.hpp>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace poplar {
 
@@ -72,6 +76,22 @@ class Function {
 
  private:
   std::uint32_t id_;
+};
+
+// A function of the host that programs call.
+class HostFunction {
+ public:
+  using Argument = std::pair<Type, std::size_t>;  // element type, number of elements
+  HostFunction() : handle_(), inputs_(), outputs_() {}
+  HostFunction(StringRef handleName, std::vector<std::uint32_t> inputs, std::vector<std::uint32_t> outputs)
+      : handle_(handleName), inputs_(std::move(inputs)), outputs_(std::move(outputs)) {}
+  const std::string& handle() const { return handle_; }
+  const std::vector<std::uint32_t>& inputs() const { return inputs_; }  // streams, of the library
+  const std::vector<std::uint32_t>& outputs() const { return outputs_; }
+
+ private:
+  std::string handle_;
+  std::vector<std::uint32_t> inputs_, outputs_;
 };
 
 class DataStream {
@@ -149,5 +169,12 @@ class replication_factor {
 };
 
 }  // namespace poplar
+
+namespace std {
+template <>
+struct hash<poplar::VariableRef> {
+  std::size_t operator()(const poplar::VariableRef& variable) const { return variable.hash(); }
+};
+}  // namespace std
 
 #endif

@@ -12,18 +12,6 @@
 
 namespace poplar {
 
-struct GlobalExchangeFlow {
-  unsigned src, dst;
-  GlobalExchangeFlow(unsigned source, unsigned destination) : src(source), dst(destination) {}
-};
-
-struct GlobalExchangeConstraint {
-  double bandwidth;  // bits a second
-  std::vector<GlobalExchangeFlow> flows;
-  GlobalExchangeConstraint(double bitsPerSecond, std::vector<GlobalExchangeFlow> theFlows)
-      : bandwidth(bitsPerSecond), flows(theFlows) {}
-};
-
 struct IPUModel {
   enum class RelativeSyncDelayType { AUTO, NO_DELAY };
 

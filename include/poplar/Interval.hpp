@@ -5,6 +5,15 @@
 #include <cstddef>
 #include <ostream>
 
+// Programs use these without including them.
+#include <algorithm>
+#include <cassert>
+#include <limits>
+#include <map>
+#include <numeric>
+#include <string>
+#include <vector>
+
 namespace poplar {
 
 class Interval {

@@ -4,7 +4,9 @@
 
 #include <cstddef>
 #include <initializer_list>
+#include <istream>
 #include <map>
+#include <poplar/ProfileValue.hpp>
 #include <poplar/StringRef.hpp>
 #include <string>
 #include <utility>
@@ -40,6 +42,15 @@ class OptionFlags {
  private:
   std::map<std::string, std::string> flags_;
 };
+
+ProfileValue getAsProfileValue(const OptionFlags& flags);
+
+// Options out of a JSON object of text, numbers and truth values: those that are there take the place of what
+// is set. Throws parse_error where the text is no such object. FromEnv: of an environment variable, where it
+// is set.
+void readJSON(StringRef text, OptionFlags& flags);
+void readJSON(std::istream& in, OptionFlags& flags);
+void readJSONFromEnv(StringRef variable, OptionFlags& flags);
 
 }  // namespace poplar
 

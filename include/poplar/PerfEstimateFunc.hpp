@@ -1,8 +1,11 @@
-// What a vertex costs.
+// What a vertex costs, and how that is asked.
 #ifndef poplar_PerfEstimateFunc_hpp
 #define poplar_PerfEstimateFunc_hpp
 
 #include <cstdint>
+#include <functional>
+#include <poplar/Target.hpp>
+#include <poplar/VertexIntrospector.hpp>
 
 namespace poplar {
 
@@ -12,6 +15,9 @@ struct VertexPerfEstimate {
   VertexPerfEstimate(std::uint64_t cycleCount, std::uint64_t flopCount = 0)
       : cycles(cycleCount), flops(flopCount) {}
 };
+
+using PerfEstimateFunc =
+    std::function<VertexPerfEstimate(const VertexIntrospector& vertex, const Target& target)>;
 
 }  // namespace poplar
 

@@ -82,6 +82,9 @@ class Sequence : public Program {
 class Execute : public Program {
  public:
   explicit Execute(ComputeSet computeSet, const DebugContext& debugContext = {});
+  // The tensor (one BOOL, INT or UNSIGNED_INT) becomes true where every vertex's compute() has returned true,
+  // else false.
+  Execute(ComputeSet computeSet, Tensor predicate, const DebugContext& debugContext = {});
 };
 
 // Source and destination have as many elements of the same type, in any shapes: row-major order tells which
@@ -134,11 +137,20 @@ class Switch : public Program {
   Switch(Tensor control, const std::vector<std::pair<std::int32_t, Program>>& cases,
          const Program& defaultCaseBody, const DebugContext& debugContext = {});
   Switch& add(std::int32_t caseValue, const Program& body);
+  // A value that is no case stops the engine.
+  static Switch switchWithBoundsChecking(Tensor control,
+                                         const std::vector<std::pair<std::int32_t, Program>>& cases = {},
+                                         const DebugContext& debugContext = {});
+  // A value that is no case does nothing.
+  static Switch switchWithUnreachableDefault(Tensor control, const DebugContext& debugContext = {});
 };
 
 class Call : public Program {
  public:
   explicit Call(Function function, const DebugContext& debugContext = {});
+  // Of the host: every tensor is of the type and the size that the function was added with.
+  Call(const HostFunction& function, ArrayRef<Tensor> inputs, ArrayRef<Tensor> outputs,
+       const DebugContext& debugContext = {});
 };
 
 class Sync : public Program {
@@ -172,6 +184,21 @@ class PrintTensor : public Program {
 class ErrorProgram : public Program {
  public:
   ErrorProgram(StringRef message, Tensor debugTensor, const DebugContext& debugContext = {});
+};
+
+// Stops the engine with an application_runtime_error.
+class Abort : public Program {
+ public:
+  explicit Abort(const DebugContext& debugContext = {});
+  explicit Abort(const std::string& message, const DebugContext& debugContext = {});
+  explicit Abort(const char* message, const DebugContext& debugContext = {})
+      : Abort(std::string(message), debugContext) {}
+};
+
+// What it holds is one part of the program under one name.
+class Block : public Program {
+ public:
+  explicit Block(const Program& body, const DebugContext& debugContext = {});
 };
 
 class AbortOnCondition : public Program {

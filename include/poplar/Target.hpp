@@ -9,6 +9,7 @@
 #include <poplar/TargetType.hpp>
 #include <poplar/Type.hpp>
 #include <string>
+#include <vector>
 
 #pragma GCC visibility push(default)
 
@@ -17,6 +18,18 @@ namespace poplar {
 namespace core {
 struct TargetData;
 }
+
+struct GlobalExchangeFlow {
+  unsigned src, dst;
+  GlobalExchangeFlow(unsigned source, unsigned destination) : src(source), dst(destination) {}
+};
+
+struct GlobalExchangeConstraint {
+  double bandwidth;  // bits a second
+  std::vector<GlobalExchangeFlow> flows;
+  GlobalExchangeConstraint(double bitsPerSecond, std::vector<GlobalExchangeFlow> theFlows)
+      : bandwidth(bitsPerSecond), flows(theFlows) {}
+};
 
 // Numbers of a modelled machine. A default-constructed target has no machine: every question is a
 // poplar_error.
@@ -53,6 +66,20 @@ class Target {
   unsigned getNumStrideBits() const;
   unsigned getAtomicStoreGranularity() const;  // bytes
   unsigned getTilesPerSharedExchangeBus() const;
+  unsigned getFp16ConvUnitInputLoadElemsPerCycle() const;
+  unsigned getFp32ConvUnitInputLoadElemsPerCycle() const;
+  unsigned getConvUnitInputLoadElemsPerCycle(bool floatActivations) const {
+    return floatActivations ? getFp32ConvUnitInputLoadElemsPerCycle()
+                            : getFp16ConvUnitInputLoadElemsPerCycle();
+  }
+  unsigned getConvUnitMaxPipelineDepth(const Type& partials) const;
+  unsigned getMinIPUSyncDelay() const;  // cycles of a barrier within a chip
+  unsigned getMaxIPUSyncDelay() const;
+  std::vector<unsigned> getMemoryElementOffsets() const;  // bytes where the elements of a tile's memory begin
+  unsigned getInterleavedMemoryElementIndex() const;      // the first whose neighbours are interleaved
+  std::vector<GlobalExchangeConstraint> getGlobalExchangeConstraints() const;  // of a link between two chips
+  double getTypeLimitsMaxAs(const Type& type) const;
+  double getTypeLimitsLowestAs(const Type& type) const;
   bool supportsExchangeBusSharing() const;
 
   Target createVirtualTarget(unsigned numIPUs, unsigned tilesPerIPU) const;
@@ -71,6 +98,13 @@ class Target {
   bool equals(const Target& other) const;
   std::shared_ptr<const core::TargetData> data_;
 };
+
+// Halves of the device, 16 bits each, and numbers of the host: to nearest, ties to even; too large is
+// infinite.
+void copyFloatToDeviceHalf(const Target& target, const float* source, void* destination, std::size_t count);
+void copyDeviceHalfToFloat(const Target& target, const void* source, float* destination, std::size_t count);
+void copyDoubleToDeviceHalf(const Target& target, const double* source, void* destination, std::size_t count);
+void copyDeviceHalfToDouble(const Target& target, const void* source, double* destination, std::size_t count);
 
 }  // namespace poplar
 

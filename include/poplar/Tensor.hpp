@@ -100,6 +100,19 @@ class Tensor {
 
 std::ostream& operator<<(std::ostream& out, const Tensor& tensor);
 
+// An order of elements that a tensor is simple in, and back.
+class TensorRearranger {
+ public:
+  TensorRearranger() : forward_(), backward_() {}
+  Tensor rearrange(const Tensor& tensor) const { return ordered(tensor, forward_); }
+  Tensor undoRearrangement(const Tensor& tensor) const { return ordered(tensor, backward_); }
+  explicit TensorRearranger(const std::vector<Interval>& order);  // of the library
+
+ private:
+  static Tensor ordered(const Tensor& tensor, const std::vector<Interval>& order);
+  std::vector<Interval> forward_, backward_;
+};
+
 Tensor concat(ArrayRef<Tensor> tensors, unsigned dimension = 0);
 Tensor concat(const Tensor& first, const Tensor& second, unsigned dimension = 0);
 // `second` has a dimension less, or an extent of its own along `dimension`.

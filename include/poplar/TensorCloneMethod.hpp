@@ -15,6 +15,12 @@ enum class TensorCloneMethod {
   PRESERVE_ORDER_UNLESS_ALIASES,  // as the first when no element stands at two places, else as the second
   GATHER_AND_PRESERVE_TILE_ORDER_AND_ALIASES
 };
+
+// How several clones in one tensor lie beside each other.
+enum class TensorCloneDuplicationMethod {
+  DUPLICATE_BY_OUTER_DIMENSION,        // one after the other
+  DUPLICATE_BY_TILE_CONTIGUOUS_REGION  // what lies together on a tile, one after the other
+};
 std::string toString(const TensorCloneMethod& method);
 std::ostream& operator<<(std::ostream& out, const TensorCloneMethod& method);
 

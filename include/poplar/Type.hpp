@@ -2,8 +2,13 @@
 #ifndef poplar_Type_hpp
 #define poplar_Type_hpp
 
+// Programs use some of these without including them.
+#include <cassert>
 #include <cstddef>
 #include <functional>
+#include <limits>
+#include <map>
+#include <numeric>
 #include <ostream>
 #include <string>
 

@@ -27,6 +27,22 @@ enum class VectorListLayout : unsigned char {
   COMPACT_DELTAN
 };
 
+// What a target makes of them: estimators of cost ask for these.
+namespace layout {
+enum class Vector { NotAVector, Span, ShortSpan, OnePtr, ScaledPtr32, ScaledPtr64, ScaledPtr128 };
+enum class VectorList { NotAVector, OnePtr, ScaledPtr32, ScaledPtr64, ScaledPtr128, DeltaN, DeltaNElements };
+inline const char* to_string(Vector layout) {
+  const char* const names[] = {"NotAVector",  "Span",        "ShortSpan",   "OnePtr",
+                               "ScaledPtr32", "ScaledPtr64", "ScaledPtr128"};
+  return names[static_cast<int>(layout)];
+}
+inline const char* to_string(VectorList layout) {
+  const char* const names[] = {"NotAVector",   "OnePtr", "ScaledPtr32",   "ScaledPtr64",
+                               "ScaledPtr128", "DeltaN", "DeltaNElements"};
+  return names[static_cast<int>(layout)];
+}
+}  // namespace layout
+
 }  // namespace poplar
 
 #endif

@@ -16,7 +16,7 @@
 
 namespace poplar {
 
-// Of one worker's thread. compute() may return bool, which is not looked at, or nothing.
+// Of one worker's thread. compute() may return bool, for Execute with a predicate, or nothing.
 class Vertex {};
 
 // Of all workers of a tile at once: compute(unsigned worker) of each.

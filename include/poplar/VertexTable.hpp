@@ -9,15 +9,16 @@
 namespace poplar {
 namespace vertex_table {
 
-enum { VERSION = 1 };
+enum { VERSION = 2 };
 enum Kind : unsigned char { WORKER, MULTI, SUPERVISOR };
 enum Shape : unsigned char {
   STATE,         // a number of the vertex's own
   STATE_VECTOR,  // numbers of its own
   SCALAR,
   VECTOR,
-  VECTOR_LIST,  // pointers to {pointer, count}
-  SCALAR_LIST   // pointers to elements
+  VECTOR_LIST,       // pointers to {pointer, count}
+  SCALAR_LIST,       // pointers to elements
+  STATE_VECTOR_LIST  // vectors of its own, as a VECTOR_LIST
 };
 enum Direction : unsigned char { INPUT, OUTPUT, IN_OUT };
 
@@ -28,6 +29,7 @@ struct Field {
   Direction direction;
   Type::Id type;
   VectorLayout layout;           // of the vector, or of each vector of a list
+  VectorLayout outer_layout;     // of a Vector of vectors
   VectorListLayout list_layout;  // of a VectorList
   unsigned alignment;            // bytes
   bool interleaved;
@@ -40,13 +42,19 @@ struct Vertex {
   const Field* fields;
   std::size_t field_count;
   void (*prepare)(void* vertex, unsigned workers);  // once, before it computes
-  void (*compute)(void* vertex, unsigned worker);
+  bool (*compute)(void* vertex, unsigned worker);   // what it returned; true where that is nothing
 };
 
-struct Table {
+// Of one source.
+struct Part {
   unsigned version;
   const Vertex* vertices;
   std::size_t vertex_count;
+};
+
+struct Table {
+  const Part* parts;
+  std::size_t part_count;
 };
 
 // --- fields by their types -------------------------------------------------------------------------------
@@ -78,12 +86,14 @@ POPLAR_ELEMENT(_Float16, HALF_ID)
 #endif
 #undef POPLAR_ELEMENT
 
-template <class T, Shape S, Direction D, VectorLayout L, VectorListLayout LL, unsigned A, bool I>
+template <class T, Shape S, Direction D, VectorLayout L, VectorListLayout LL, unsigned A, bool I,
+          VectorLayout OL = VectorLayout::NOT_A_VECTOR>
 struct Facts {
   typedef typename std::remove_cv<T>::type Element;
   static const Shape shape = S;
   static const Direction direction = D;
   static const VectorLayout layout = L;
+  static const VectorLayout outer_layout = OL;
   static const VectorListLayout list_layout = LL;
   static const unsigned alignment = A;
   static const bool interleaved = I;
@@ -99,23 +109,29 @@ struct FactsOf<const T> : FactsOf<T> {};
 template <class T, VectorLayout L, unsigned A, bool I>
 struct FactsOf<Vector<T, L, A, I>> : Facts<T, STATE_VECTOR, IN_OUT, L, VectorListLayout::NOT_A_VECTOR, A, I> {
 };
-#define POPLAR_WAY(Wrapper, way)                                                                            \
-  template <class T>                                                                                        \
-  struct FactsOf<Wrapper<T>>                                                                                \
-      : Facts<T, SCALAR, way, VectorLayout::ONE_PTR, VectorListLayout::NOT_A_VECTOR, alignof(T), false> {}; \
-  template <class T, VectorLayout L, unsigned A, bool I>                                                    \
-  struct FactsOf<Wrapper<Vector<T, L, A, I>>>                                                               \
-      : Facts<T, VECTOR, way, L, VectorListLayout::NOT_A_VECTOR, A, I> {};                                  \
-  template <class T, VectorListLayout LL, unsigned A, bool I>                                               \
-  struct FactsOf<Wrapper<VectorList<T, LL, A, I>>>                                                          \
-      : Facts<T, VECTOR_LIST, way, VectorLayout::SPAN, LL, A, I> {};                                        \
-  template <class T, VectorLayout L, unsigned A, bool I, VectorLayout OL, unsigned OA, bool OI>             \
-  struct FactsOf<Vector<Wrapper<Vector<T, L, A, I>>, OL, OA, OI>>                                           \
-      : Facts<T, VECTOR_LIST, way, L, VectorListLayout::NOT_A_VECTOR, A, I> {};                             \
-  template <class T, VectorLayout OL, unsigned OA, bool OI>                                                 \
-  struct FactsOf<Vector<Wrapper<T>, OL, OA, OI>>                                                            \
-      : Facts<T, SCALAR_LIST, way, VectorLayout::ONE_PTR, VectorListLayout::NOT_A_VECTOR, alignof(T),       \
-              false> {};
+template <class T, VectorLayout L, unsigned A, bool I, VectorLayout OL, unsigned OA, bool OI>
+struct FactsOf<Vector<Vector<T, L, A, I>, OL, OA, OI>>
+    : Facts<T, STATE_VECTOR_LIST, IN_OUT, L, VectorListLayout::NOT_A_VECTOR, A, I, OL> {};
+template <class T, VectorListLayout LL, unsigned A, bool I>
+struct FactsOf<VectorList<T, LL, A, I>> : Facts<T, STATE_VECTOR_LIST, IN_OUT, VectorLayout::SPAN, LL, A, I> {
+};
+#define POPLAR_WAY(Wrapper, way)                                                                             \
+  template <class T>                                                                                         \
+  struct FactsOf<Wrapper<T>>                                                                                 \
+      : Facts<T, SCALAR, way, VectorLayout::ONE_PTR, VectorListLayout::NOT_A_VECTOR, alignof(T), false> {};  \
+  template <class T, VectorLayout L, unsigned A, bool I>                                                     \
+  struct FactsOf<Wrapper<Vector<T, L, A, I>>>                                                                \
+      : Facts<T, VECTOR, way, L, VectorListLayout::NOT_A_VECTOR, A, I> {};                                   \
+  template <class T, VectorListLayout LL, unsigned A, bool I>                                                \
+  struct FactsOf<Wrapper<VectorList<T, LL, A, I>>>                                                           \
+      : Facts<T, VECTOR_LIST, way, VectorLayout::SPAN, LL, A, I> {};                                         \
+  template <class T, VectorLayout L, unsigned A, bool I, VectorLayout OL, unsigned OA, bool OI>              \
+  struct FactsOf<Vector<Wrapper<Vector<T, L, A, I>>, OL, OA, OI>>                                            \
+      : Facts<T, VECTOR_LIST, way, L, VectorListLayout::NOT_A_VECTOR, A, I, OL> {};                          \
+  template <class T, VectorLayout OL, unsigned OA, bool OI>                                                  \
+  struct FactsOf<Vector<Wrapper<T>, OL, OA, OI>>                                                             \
+      : Facts<T, SCALAR_LIST, way, VectorLayout::ONE_PTR, VectorListLayout::NOT_A_VECTOR, alignof(T), false, \
+              OL> {};
 POPLAR_WAY(Input, INPUT)
 POPLAR_WAY(Output, OUTPUT)
 POPLAR_WAY(InOut, IN_OUT)
@@ -131,6 +147,7 @@ constexpr Field field(const char* name, std::size_t offset) {
                FactsOf<F>::direction,
                ElementId<typename FactsOf<F>::Element>::value,
                FactsOf<F>::layout,
+               FactsOf<F>::outer_layout,
                FactsOf<F>::list_layout,
                FactsOf<F>::alignment,
                FactsOf<F>::interleaved};
@@ -145,17 +162,33 @@ constexpr Kind kind() {
                                                        : WORKER;
 }
 
+// What compute() returned, or true.
+template <class V, class... A>
+bool said(std::true_type, V& vertex, A... worker) {
+  return vertex.compute(worker...);
+}
+template <class V, class... A>
+bool said(std::false_type, V& vertex, A... worker) {
+  vertex.compute(worker...);
+  return true;
+}
+
 template <class V, Kind K>
 struct Runner {
   static void prepare(void*, unsigned) {}
-  static void compute(void* vertex, unsigned) { static_cast<V*>(vertex)->compute(); }
+  static bool compute(void* vertex, unsigned) {
+    return said(std::is_same<decltype(static_cast<V*>(vertex)->compute()), bool>(), *static_cast<V*>(vertex));
+  }
 };
 template <class V>
 struct Runner<V, MULTI> {
   static void prepare(void* vertex, unsigned workers) {
     static_cast<MultiVertex*>(static_cast<V*>(vertex))->setWorkers(workers);
   }
-  static void compute(void* vertex, unsigned worker) { static_cast<V*>(vertex)->compute(worker); }
+  static bool compute(void* vertex, unsigned worker) {
+    return said(std::is_same<decltype(static_cast<V*>(vertex)->compute(worker)), bool>(),
+                *static_cast<V*>(vertex), worker);
+  }
 };
 
 }  // namespace vertex_table

@@ -2,6 +2,7 @@
 #ifndef poplar_exceptions_hpp
 #define poplar_exceptions_hpp
 
+#include <poplar/ProfileValue.hpp>
 #include <stdexcept>
 #include <string>
 
@@ -51,7 +52,12 @@ POPLAR_ERROR(file_load_error, poplar_error)
 POPLAR_ERROR(parse_error, poplar_error)
 
 // Compiling, loading and running.
-POPLAR_ERROR(graph_memory_allocation_error, poplar_error)  // a tile is too full
+struct graph_memory_allocation_error : public poplar_error {  // a tile is too full
+  explicit graph_memory_allocation_error(const std::string& text);
+  explicit graph_memory_allocation_error(const char* text);
+  ~graph_memory_allocation_error() override;
+  ProfileValue graphProfile;  // of the graph that does not fit
+};
 POPLAR_ERROR(stream_connection_error, poplar_error)
 POPLAR_ERROR(stream_memory_allocation_error, poplar_error)
 POPLAR_ERROR(profiling_disabled, poplar_error)

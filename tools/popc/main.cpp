@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "parts.h"
 #include "registration.h"
 #include "vertices.h"
 
@@ -19,7 +20,8 @@ using Words = std::vector<std::string>;
 namespace fs = std::filesystem;
 
 constexpr const char* usage =
-    "usage: popc [-o FILE.gp] [-I FOLDER] [-D NAME=VALUE] [-O LEVEL] [-g] [-W...] [-std=...] FILE.cpp...\n"
+    "usage: popc [-o FILE.gp] [-I FOLDER] [-D NAME=VALUE] [-O LEVEL] [-g] [-W...] [-std=...] FILE...\n"
+    "  FILE: C++ (.cpp), what popc has made (.gp), which is joined, or assembly (.S, .s), which is left out\n"
     "  --target NAME[,NAME]  cpu, ipu1, ipu2: the same code for each, on the host\n"
     "  --list-targets        names of targets\n"
     "  --dependencies FILE   which files were read, a line each\n"
@@ -33,6 +35,12 @@ struct Call {
 bool takes_a_word(const std::string& word) {
   return word == "-I" || word == "-D" || word == "-U" || word == "-include" || word == "-isystem";
 }
+
+bool is_source(const std::string& file) {
+  return file.ends_with(".cpp") || file.ends_with(".cc") || file.ends_with(".cxx");
+}
+// Of a tile: this host runs the C++ of the same vertices.
+bool is_assembly(const std::string& file) { return file.ends_with(".S") || file.ends_with(".s"); }
 
 // 0: go on; else the exit code of a call that is done.
 int read_call(int count, char** words, Call& call) {
@@ -59,8 +67,8 @@ int read_call(int count, char** words, Call& call) {
       call.files.push_back(word);
   }
   for (const std::string& file : call.files)
-    if (!file.ends_with(".cpp") && !file.ends_with(".cc") && !file.ends_with(".cxx"))
-      return std::fprintf(stderr, "popc: error: %s: only C++ can be compiled (.cpp)\n", file.c_str()), 2;
+    if (!is_source(file) && !file.ends_with(".gp") && !is_assembly(file))
+      return std::fprintf(stderr, "popc: error: %s: only C++ can be compiled (.cpp), and .gp joined\n", file.c_str()), 2;
   return call.files.empty() ? (std::fputs(usage, stderr), 2) : 0;
 }
 
@@ -89,7 +97,7 @@ int run(const Words& words) {
 }
 
 bool write(const fs::path& file, const std::string& text) {
-  std::ofstream out(file);
+  std::ofstream out(file, std::ios::binary);
   out << text;
   if (out.flush()) return true;
   std::fprintf(stderr, "popc: error: %s cannot be written\n", file.c_str());
@@ -111,34 +119,88 @@ std::string compiler() {
   return fs::exists(SUPERSTEP_CLANG_COMPILER, ignored) ? SUPERSTEP_CLANG_COMPILER : "clang++-19";
 }
 
-// Nothing that lets a compiler round otherwise than the source says.
-int compile(const Call& call, const fs::path& folder, std::size_t files) {
-  Words words{compiler(), "-O2", "-ffp-contract=off", "-fPIC", "-shared", "-fvisibility=hidden"};
+// An object file of a source, or the file that is linked. Nothing that lets a compiler round otherwise than the source says.
+int compile(const Call& call, const Words& files, const std::string& out, bool link) {
+  Words words{compiler(), "-O2", "-ffp-contract=off", "-fPIC", link ? "-shared" : "-c", "-fvisibility=hidden"};
   const Words more = language(call);
   words.insert(words.end(), more.begin(), more.end());
   words.insert(words.end(), call.options.begin(), call.options.end());
   words.push_back("-Wno-invalid-offsetof");
-  for (std::size_t i = 0; i <= files; ++i) words.push_back(folder / (std::to_string(i) + ".cpp"));
-  words.insert(words.end(), {"-o", call.out});
+  words.insert(words.end(), files.begin(), files.end());
+  words.insert(words.end(), {"-o", out});
   return run(words);
 }
 
-int make(const Call& call, const fs::path& folder) {
-  std::vector<std::string> read;
-  for (std::size_t i = 0; i < call.files.size(); ++i) {
+// The object files of a call, in a folder: compiled, or out of files that were.
+class Parts {
+ public:
+  explicit Parts(fs::path folder) : folder_(std::move(folder)) {}
+
+  int add_source(const Call& call, const std::string& file) {
     std::error_code missing;
-    const fs::path whole = fs::canonical(call.files[i], missing);
-    if (missing) return std::fprintf(stderr, "popc: error: there is no file %s\n", call.files[i].c_str()), 1;
-    const popc::Found found = popc::find_vertices(call.files[i], language(call));
+    const fs::path whole = fs::canonical(file, missing);
+    if (missing) return std::fprintf(stderr, "popc: error: there is no file %s\n", file.c_str()), 1;
+    const popc::Found found = popc::find_vertices(file, language(call));
     if (!found.done) return 1;
-    read.insert(read.end(), found.files.begin(), found.files.end());
-    if (!write(folder / (std::to_string(i) + ".cpp"), popc::registration(whole, i, found.vertices))) return 1;
+    read_.insert(read_.end(), found.files.begin(), found.files.end());
+    std::string key = popc::registration(whole, "", found.vertices);
+    for (const std::string& argument : call.arguments) key += argument + "\n";
+    const std::string id = popc::word_of(key);
+    const std::string stem = folder_ / id;
+    if (!write(stem + ".cpp", popc::registration(whole, id, found.vertices))) return 1;
+    if (const int code = compile(call, {stem + ".cpp"}, stem + ".o", false)) return code;
+    add(id, stem + ".o");
+    return 0;
   }
-  if (!write(folder / (std::to_string(call.files.size()) + ".cpp"), popc::joined_tables(call.files.size())))
-    return 1;
-  if (const int code = compile(call, folder, call.files.size())) return code;
+
+  int add_compiled(const std::string& file) {
+    std::ifstream in(file, std::ios::binary);
+    const std::string bytes(std::istreambuf_iterator<char>(in), {});
+    const auto parts = in ? popc::parts_of(bytes) : std::nullopt;
+    if (!parts) return std::fprintf(stderr, "popc: error: %s: no file that popc has made\n", file.c_str()), 1;
+    for (const popc::Part& part : *parts) {
+      const std::string object = folder_ / (part.id + ".o");
+      if (!write(object, part.object)) return 1;
+      add(part.id, object);
+    }
+    return 0;
+  }
+
+  int link(const Call& call) const {
+    const std::string joined = folder_ / "joined.cpp";
+    Words ids, files{joined};
+    for (const auto& [id, object] : objects_) {
+      ids.push_back(id);
+      files.push_back(object);
+    }
+    if (!write(joined, popc::joined_tables(ids) + popc::source_of_parts(objects_))) return 1;
+    return compile(call, files, call.out, true);
+  }
+
+  const Words& files_read() const { return read_; }
+
+ private:
+  // What is there already is the same codelets, compiled for another target: one is enough on this host.
+  void add(const std::string& id, const std::string& object) {
+    for (const auto& [known, file] : objects_)
+      if (known == id) return;
+    objects_.emplace_back(id, object);
+  }
+
+  fs::path folder_;
+  std::vector<std::pair<std::string, std::string>> objects_;  // id, file
+  Words read_;
+};
+
+int make(const Call& call, const fs::path& folder) {
+  Parts parts(folder);
+  for (const std::string& file : call.files) {
+    if (is_assembly(file)) continue;
+    if (const int code = is_source(file) ? parts.add_source(call, file) : parts.add_compiled(file)) return code;
+  }
+  if (const int code = parts.link(call)) return code;
   std::string list;
-  for (const std::string& file : read) list += file + "\n";
+  for (const std::string& file : parts.files_read()) list += file + "\n";
   return call.dependencies.empty() || write(call.dependencies, list) ? 0 : 1;
 }
 

@@ -33,15 +33,13 @@ std::string entry_of(const Vertex& vertex, const std::string& number) {
          "compute},\n";
 }
 
-std::string table_function(std::size_t file) {
-  return "const ::poplar::vertex_table::Vertex* table_" + std::to_string(file) + "(std::size_t& count)";
-}
+std::string table_function(const std::string& id) { return "::poplar::vertex_table::Part table_" + id + "()"; }
 
 }  // namespace
 
-std::string registration(const std::string& file, std::size_t number, const std::vector<Vertex>& vertices) {
+std::string registration(const std::string& file, const std::string& id, const std::vector<Vertex>& vertices) {
   std::string text = "#include " + quoted(file) + "\n#include <poplar/VertexTable.hpp>\nnamespace poplar_codelets {\n";
-  text += table_function(number) + ";\nnamespace {\n";
+  text += table_function(id) + ";\nnamespace {\n";
   std::string entries;
   for (std::size_t i = 0; i < vertices.size(); ++i) {
     const std::string name = std::to_string(i);
@@ -49,30 +47,28 @@ std::string registration(const std::string& file, std::size_t number, const std:
     entries += entry_of(vertices[i], name);
   }
   if (!vertices.empty()) text += "const ::poplar::vertex_table::Vertex vertices[] = {\n" + entries + "};\n";
-  text += "}  // namespace\n" + table_function(number) + " {\n  count = " + std::to_string(vertices.size()) +
-          ";\n  return " + (vertices.empty() ? "nullptr" : "vertices") + ";\n}\n}  // namespace poplar_codelets\n";
+  text += "}  // namespace\n" + table_function(id) + " {\n  return {" + table + "VERSION, " +
+          (vertices.empty() ? "nullptr" : "vertices") + ", " + std::to_string(vertices.size()) +
+          "};\n}\n}  // namespace poplar_codelets\n";
   return text;
 }
 
-std::string joined_tables(std::size_t files) {
-  std::string text = "#include <poplar/VertexTable.hpp>\n#include <vector>\nnamespace poplar_codelets {\n";
-  for (std::size_t i = 0; i < files; ++i) text += table_function(i) + ";\n";
+// The structures are those of poplar/VertexTable.hpp: reading that header would take longer than all the rest.
+std::string joined_tables(const std::vector<std::string>& ids) {
+  std::string text =
+      "namespace poplar {\nnamespace vertex_table {\nstruct Vertex;\n"
+      "struct Part { unsigned version; const Vertex* vertices; decltype(sizeof 1) vertex_count; };\n"
+      "struct Table { const Part* parts; decltype(sizeof 1) part_count; };\n"
+      "}  // namespace vertex_table\n}  // namespace poplar\nnamespace poplar_codelets {\n";
+  for (const std::string& id : ids) text += table_function(id) + ";\n";
   text += "}  // namespace poplar_codelets\n"
           "extern \"C\" __attribute__((visibility(\"default\"))) const ::poplar::vertex_table::Table* "
-          "poplar_vertex_table() {\n"
-          "  static std::vector<::poplar::vertex_table::Vertex> all;\n"
-          "  static ::poplar::vertex_table::Table table;\n"
-          "  if (!all.empty()) return &table;\n"
-          "  std::size_t count = 0;\n"
-          "  const ::poplar::vertex_table::Vertex* part = nullptr;\n";
-  for (std::size_t i = 0; i < files; ++i)
-    text += "  part = poplar_codelets::table_" + std::to_string(i) +
-            "(count);\n  all.insert(all.end(), part, part + count);\n";
-  text += "  table.version = ::poplar::vertex_table::VERSION;\n"
-          "  table.vertices = all.data();\n"
-          "  table.vertex_count = all.size();\n"
-          "  return &table;\n}\n";
-  return text;
+          "poplar_vertex_table() {\n";
+  if (!ids.empty()) text += "  static const ::poplar::vertex_table::Part parts[] = {\n";
+  for (const std::string& id : ids) text += "    poplar_codelets::table_" + id + "(),\n";
+  if (!ids.empty()) text += "  };\n";
+  return text + "  static const ::poplar::vertex_table::Table table{" + (ids.empty() ? "nullptr" : "parts") + ", " +
+         std::to_string(ids.size()) + "};\n  return &table;\n}\n";
 }
 
 }  // namespace popc

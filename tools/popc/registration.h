@@ -8,10 +8,10 @@
 
 namespace popc {
 
-// A source that includes the file, the number-th, and puts its vertices into a table.
-std::string registration(const std::string& file, std::size_t number, const std::vector<Vertex>& vertices);
+// A source that includes the file and puts its vertices into the table of this name.
+std::string registration(const std::string& file, const std::string& id, const std::vector<Vertex>& vertices);
 
-// A source that joins the tables of so many such files behind one function.
-std::string joined_tables(std::size_t files);
+// A source that joins tables behind one function.
+std::string joined_tables(const std::vector<std::string>& ids);
 
 }  // namespace popc

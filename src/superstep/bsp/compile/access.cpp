@@ -72,7 +72,9 @@ LeafAccess AccessTable::leaf(const ProgramNode& node) {
   switch (node.kind) {
     case ProgramKind::execute: {
       const Entry& set = entry(node.compute_set);
-      return {set.reads, set.writes, {}};
+      access = {set.reads, set.writes, {}};
+      for (const Tensor& status : node.tensors) add(access.writes, element_sets(status));
+      return access;
     }
     case ProgramKind::copy:
     case ProgramKind::cross_replica_copy:
@@ -83,6 +85,10 @@ LeafAccess AccessTable::leaf(const ProgramNode& node) {
     case ProgramKind::remote_read:
       access.writes = element_sets(node.tensors[0]);
       if (node.tensors.size() > 1) access.reads = element_sets(node.tensors[1]);
+      break;
+    case ProgramKind::count_cycles:
+      access.writes = element_sets(node.tensors[0]);
+      if (!node.wanted) access.reads = access.writes;
       break;
     case ProgramKind::write_undef: access.undefined = element_sets(node.tensors[0]); break;
     default:  // everything else reads its tensors: streams out, predicates, prints

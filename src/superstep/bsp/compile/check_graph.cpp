@@ -163,6 +163,10 @@ void check_leaf(const GraphData& graph, const ProgramNode& node, MappingCheck& m
   }
   switch (node.kind) {
     case ProgramKind::copy: require_writeable(node.tensors[1], describe(node)); break;
+    case ProgramKind::execute:
+      for (const Tensor& status : node.tensors) require_writeable(status, describe(node));
+      break;
+    case ProgramKind::count_cycles: require_writeable(node.tensors[0], describe(node)); break;
     case ProgramKind::cross_replica_copy:
       require_writeable(node.tensors[1], describe(node));
       if (node.replica_map.size() != graph.replicas)

@@ -44,7 +44,7 @@ class Compiler {
     data_->buffers = graph_.buffers;
     data_->timing_only = options_.timing_only;
     for (const Variable& variable : graph_.variables) {
-      VariableInfo info{variable.name, variable.type, variable.count(), {}};
+      VariableInfo info{variable.name, variable.type, variable.count(), {}, variable.replica_index};
       if (!options_.timing_only) info.initial = variable.initial;
       data_->variables.push_back(std::move(info));
     }
@@ -77,6 +77,7 @@ class Compiler {
         throw Error(ErrorCode::bad_graph, "a compute set of another graph", describe(node),
                     "add it to this graph");
       check_set(node.compute_set);
+      check_leaf(graph_, node, mapping_);
     } else {
       check_leaf(graph_, node, mapping_);
     }
@@ -155,6 +156,10 @@ class Compiler {
       data_->profile.compute_set_names.push_back(graph_.compute_sets[node.compute_set.index()].name);
     }
     lowered.compute_set = number;
+    if (!node.tensors.empty() && !options_.timing_only) {
+      lowered.type = node.tensors[0].element_type();
+      lowered.runs = node.tensors[0].view().runs();
+    }
     return set_steps_[number];
   }
 

@@ -85,6 +85,7 @@ struct VariableInfo {
   Type type = Type::f32;
   std::int64_t count = 0;
   std::optional<InitialValue> initial;
+  bool replica_index = false;
   std::size_t bytes() const { return static_cast<std::size_t>(count) * size_in_bytes(type); }
 };
 

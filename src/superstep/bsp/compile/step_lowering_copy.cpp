@@ -253,6 +253,9 @@ LoweredStep StepLowering::leaf(const ProgramNode& node, LoweredNode& lowered) {
     case ProgramKind::branch:
     case ProgramKind::switch_case:
     case ProgramKind::abort_on_condition: step = decision(node); break;
+    case ProgramKind::count_cycles:  // a few instructions of one tile
+      step.profile.cost.control = static_cast<std::uint64_t>(graph_.device.constants.control_cycles.value);
+      break;
     default: break;
   }
   if (node.kind == ProgramKind::print_tensor && node.name.empty()) lowered.name = node.tensors[0].name();

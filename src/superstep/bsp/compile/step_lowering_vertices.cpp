@@ -52,6 +52,7 @@ std::uint64_t instance_bytes(const VertexData& vertex) {
 
 PerfEstimate estimate(const VertexData& vertex, const Device& device) {
   if (vertex.estimate) return *vertex.estimate;
+  if (vertex.vertex_class->vertex_cycles) return vertex.vertex_class->vertex_cycles(vertex);
   const VertexFields fields = fields_of(vertex);
   return vertex.vertex_class->cycles ? vertex.vertex_class->cycles(fields, device)
                                      : default_estimate(*vertex.vertex_class, fields, device);
@@ -196,7 +197,7 @@ class Superstep {
     const std::uint64_t bytes = instance_bytes(vertex);
     ++all.instances;
     all.state_bytes += bytes;
-    all.default_estimate = all.default_estimate || (!type.cycles && !vertex.estimate);
+    all.default_estimate = all.default_estimate || (!type.cycles && !type.vertex_cycles && !vertex.estimate);
     memory_.state_bytes[tile] += bytes;
     all.code_bytes = type.code_bytes
                          ? type.code_bytes

@@ -154,6 +154,8 @@ class Engine::Implementation {
         if (interrupted()) throw Error(ErrorCode::interrupted, "stopped while executing");
         if (!options_.timing_only) leaves_.run(node, replicas);
         clock_->step(node.step, replicas, node.kind == ProgramKind::cross_replica_copy);
+        if (node.kind == ProgramKind::count_cycles && !options_.timing_only)
+          for (const std::uint32_t r : replicas) leaves_.count_cycles(node, r, clock_->now(r));
         if (options_.progress) options_.progress(++steps_done_, steps_);
     }
   }

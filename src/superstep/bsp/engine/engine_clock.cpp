@@ -56,6 +56,10 @@ void RunClock::step(std::uint32_t number, std::span<const std::uint32_t> replica
   }
 }
 
+std::uint64_t RunClock::now(std::uint32_t replica) const {
+  return *std::ranges::max_element(clocks_[replica]);
+}
+
 void RunClock::repeat(const Mark& mark, std::uint64_t times) {
   if (times == 0) return;
   const auto more = [times](std::vector<std::uint64_t>& values, const std::vector<std::uint64_t>& before) {

@@ -28,6 +28,9 @@ class RunClock {
   Mark mark() const { return {clocks_[0], run_.times, run_.active, run_.cost}; }
   void repeat(const Mark& mark, std::uint64_t times);
 
+  // The latest of the replica's chips.
+  std::uint64_t now(std::uint32_t replica) const;
+
   bool recording() const { return run_.events.size() < event_limit_; }
   std::size_t events() const { return run_.events.size(); }
   void assume() { run_.assumed = true; }

@@ -23,7 +23,7 @@ void Leaves::load() {
   instances_.clear();
   memory_.clear();
   for (std::uint32_t replica = 0; replica < replicas_; ++replica) {
-    memory_.push_back(std::make_unique<ReplicaMemory>(data_.variables));
+    memory_.push_back(std::make_unique<ReplicaMemory>(data_.variables, replica));
     auto& sets = instances_.emplace_back();
     for (const LoweredComputeSet& set : data_.compute_sets)
       sets.push_back(std::make_unique<VertexInstances>(set, *memory_[replica], data_.profile.device.workers));
@@ -36,7 +36,7 @@ void Leaves::run(const LoweredNode& node, const Replicas& replicas) {
   if (node.kind == ProgramKind::assume_equal) return require_equal(node, replicas, size);
   for (const std::uint32_t r : replicas) {
     switch (node.kind) {
-      case ProgramKind::execute: instances_[r][node.compute_set]->run(pool_); break;
+      case ProgramKind::execute: execute(node, r); break;
       case ProgramKind::copy: memory_[r]->copy(*memory_[r], node.segments, size, node.staged); break;
       case ProgramKind::stream_in: stream_in(node, r, r == replicas[0], size); break;
       case ProgramKind::stream_out: stream_out(node, r); break;
@@ -54,6 +54,26 @@ void Leaves::run(const LoweredNode& node, const Replicas& replicas) {
       default: break;
     }
   }
+}
+
+void Leaves::execute(const LoweredNode& node, std::uint32_t replica) {
+  VertexInstances& vertices = *instances_[replica][node.compute_set];
+  vertices.run(pool_);
+  if (node.runs.empty()) return;
+  std::array<std::byte, 8> status{};
+  status[0] = std::byte{vertices.status()};  // little-endian: one, in an integer of any size
+  memory_[replica]->scatter(node.runs, size_in_bytes(node.type), status.data());
+}
+
+// The count is what ends it less what began it: what is between is in the tensor as a negative number.
+void Leaves::count_cycles(const LoweredNode& node, std::uint32_t replica, std::uint64_t now) {
+  std::array<std::uint32_t, 2> halves{};
+  if (!node.wanted)
+    memory_[replica]->gather(node.runs, sizeof halves[0], reinterpret_cast<std::byte*>(halves.data()));
+  const std::uint64_t before = halves[0] | std::uint64_t{halves[1]} << 32;
+  const std::uint64_t count = node.wanted ? 0 - now : before + now;
+  halves = {static_cast<std::uint32_t>(count), static_cast<std::uint32_t>(count >> 32)};
+  memory_[replica]->scatter(node.runs, sizeof halves[0], reinterpret_cast<const std::byte*>(halves.data()));
 }
 
 std::vector<std::byte> Leaves::dense(const LoweredNode& node, std::uint32_t replica) const {
@@ -146,7 +166,8 @@ void Leaves::print(const LoweredNode& node, std::uint32_t replica, std::string t
 }
 
 void Leaves::stop(const LoweredNode& node, std::uint32_t replica) const {
-  print(node, replica, node.message, options_.print_to ? *options_.print_to : std::cerr);
+  if (!node.runs.empty())
+    print(node, replica, node.message, options_.print_to ? *options_.print_to : std::cerr);
   throw Error(ErrorCode::invalid_argument, "the program stopped itself: " + node.message,
               "program ErrorProgram '" + node.name + "'");
 }

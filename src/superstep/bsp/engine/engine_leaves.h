@@ -26,6 +26,8 @@ class Leaves {
   void load();
 
   void run(const LoweredNode& node, const Replicas& replicas);
+  // Begins a count of cycles, or ends it, where the replica's clock is `now`.
+  void count_cycles(const LoweredNode& node, std::uint32_t replica, std::uint64_t now);
   // The whole number that a node's condition or case looks at.
   std::int64_t integer(const LoweredNode& node, std::uint32_t replica) const {
     return memory_[replica]->integer(node.runs, node.type);
@@ -38,6 +40,7 @@ class Leaves {
 
  private:
   std::vector<std::byte> dense(const LoweredNode& node, std::uint32_t replica) const;
+  void execute(const LoweredNode& node, std::uint32_t replica);
   void cross_replica(const LoweredNode& node, const Replicas& replicas, std::size_t size);
   void require_equal(const LoweredNode& node, const Replicas& replicas, std::size_t size) const;
   void stream_in(const LoweredNode& node, std::uint32_t replica, bool first, std::size_t size);

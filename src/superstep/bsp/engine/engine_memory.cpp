@@ -52,11 +52,13 @@ void ReplicaMemory::Free::operator()(std::byte* memory) const {
   ::operator delete(memory, std::align_val_t(alignment));
 }
 
-ReplicaMemory::ReplicaMemory(std::span<const VariableInfo> variables) {
+ReplicaMemory::ReplicaMemory(std::span<const VariableInfo> variables, std::uint32_t replica) {
   for (const VariableInfo& variable : variables) {
     const std::size_t bytes = std::max<std::size_t>(variable.bytes(), 1);
     buffers_.emplace_back(static_cast<std::byte*>(::operator new(bytes, std::align_val_t(alignment))));
-    if (variable.initial)
+    if (variable.replica_index)
+      std::memcpy(buffers_.back().get(), &replica, sizeof replica);
+    else if (variable.initial)
       fill(buffers_.back().get(), variable);
     else
       std::memset(buffers_.back().get(), 0, bytes);

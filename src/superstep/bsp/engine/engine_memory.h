@@ -12,7 +12,7 @@ namespace superstep::bsp {
 class ReplicaMemory {
  public:
   // Every variable at its initial value, zero where it has none.
-  explicit ReplicaMemory(std::span<const VariableInfo> variables);
+  ReplicaMemory(std::span<const VariableInfo> variables, std::uint32_t replica);
 
   std::byte* bytes(VariableId id) { return buffers_[id.index()].get(); }
   const std::byte* bytes(VariableId id) const { return buffers_[id.index()].get(); }

@@ -161,4 +161,12 @@ void VertexInstances::run(ThreadPool& pool) {
   });
 }
 
+bool VertexInstances::status() const {
+  for (std::size_t i = 0; i < set_.vertices.size(); ++i) {
+    const VertexClass& vertex_class = *set_.vertices[i].vertex_class;
+    if (vertex_class.status && !vertex_class.status(object(i))) return false;
+  }
+  return true;
+}
+
 }  // namespace superstep::bsp

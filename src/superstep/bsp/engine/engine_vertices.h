@@ -18,6 +18,8 @@ class VertexInstances {
 
   // Runs every vertex once. A compute set has no races, so any order gives the same bits.
   void run(ThreadPool& pool);
+  // Whether every vertex said yes in its last run.
+  bool status() const;
 
  private:
   struct Scratch {

@@ -31,6 +31,46 @@ std::string place_of(const Tensor& tensor) {
   return fmt::format("tensor {}{}", tensor.name(), tensor.shape_to_string());
 }
 
+// Maps the places of the interval: runs are in their order and have all of them.
+void map_places(GraphData& data, const std::vector<Run>& runs, const Interval& interval, std::uint32_t tile) {
+  auto run = std::upper_bound(runs.begin(), runs.end(), interval.begin,
+                              [](std::int64_t place, const Run& r) { return place < r.place + r.length; });
+  for (; run != runs.end() && run->place < interval.end; ++run) {
+    IntervalMap& mapping = data.variables[run->variable.index()].mapping;
+    const std::int64_t from = std::max(interval.begin, run->place) - run->place;
+    const std::int64_t to = std::min(interval.end, run->place + run->length) - run->place;
+    if (run->stride == 1) {
+      mapping.set(run->element + from, run->element + to, tile);
+      continue;
+    }
+    for (std::int64_t i = from; i < to; ++i) {
+      const std::int64_t element = run->element + i * run->stride;
+      mapping.set(element, element + 1, tile);
+    }
+  }
+}
+
+// The variable's initial value, to be changed.
+InitialValue& initial_of(GraphData& data, VariableId id, const Tensor& tensor) {
+  Variable& variable = data.variables[id.index()];
+  if (variable.constant) refuse("a constant has its value already", place_of(tensor));
+  if (!variable.initial) variable.initial.emplace();
+  return *variable.initial;
+}
+
+superstep::Tensor& values_of(InitialValue& initial, const Variable& variable) {
+  if (!initial.values) initial.values = superstep::Tensor::full(variable.type, variable.shape, initial.splat);
+  return *initial.values;
+}
+
+// Elements that have an initial value now, noted all at once: a set of many is dear to add to.
+using DefinedElements = std::map<VariableId, std::vector<Interval>>;
+
+void note(GraphData& data, DefinedElements defined) {
+  for (auto& [id, intervals] : defined)
+    data.variables[id.index()].initial->defined.add(IntervalSet(std::move(intervals)));
+}
+
 }  // namespace
 
 Graph::Graph(Device device, std::uint32_t replication_factor)
@@ -90,6 +130,17 @@ Tensor Graph::add_constant(const superstep::Tensor& values, std::string name) {
   return tensor;
 }
 
+Tensor Graph::variable(VariableId id) const {
+  const Variable& variable = data_->variable(id);
+  return Tensor(data_.get(), variable.type, variable.shape, View::whole(id, variable.count()));
+}
+
+Tensor Graph::add_replica_index(std::string name) {
+  const Tensor tensor = add_constant(Type::u32, {}, 0, std::move(name));
+  data_->variables.back().replica_index = true;
+  return tensor;
+}
+
 // What has no tile of this graph stays without.
 void Graph::map_as_far_as(const Tensor& copy, const Tensor& tensor) {
   bool complete = true;
@@ -130,20 +181,19 @@ Tensor Graph::clone(Type type, const Tensor& tensor, std::string name, CloneMeth
 }
 
 void Graph::set_initial_value(const Tensor& tensor, double value) {
+  DefinedElements defined;
   tensor.view().for_each_interval([&](VariableId id, std::int64_t begin, std::int64_t end) {
-    Variable& variable = data_->variables[id.index()];
-    if (variable.constant) refuse("a constant has its value already", place_of(tensor));
-    if (!variable.initial) variable.initial.emplace();
-    InitialValue& initial = *variable.initial;
+    const Variable& variable = data_->variables[id.index()];
+    InitialValue& initial = initial_of(*data_, id, tensor);
     if (begin == 0 && end == variable.count() && !initial.values) {
       initial.splat = value;
     } else {
-      if (!initial.values)
-        initial.values = superstep::Tensor::full(variable.type, variable.shape, initial.splat);
-      for (std::int64_t i = begin; i < end; ++i) initial.values->set(i, value);
+      superstep::Tensor& values = values_of(initial, variable);
+      for (std::int64_t i = begin; i < end; ++i) values.set(i, value);
     }
-    initial.defined.add(IntervalSet({{begin, end}}));
+    defined[id].push_back({begin, end});
   });
+  note(*data_, std::move(defined));
 }
 
 void Graph::set_initial_value(const Tensor& tensor, const superstep::Tensor& values) {
@@ -151,23 +201,20 @@ void Graph::set_initial_value(const Tensor& tensor, const superstep::Tensor& val
     refuse(fmt::format("initial values are {}{}", name_of(values.type()), to_string(values.shape())),
            place_of(tensor), "as many values, of the same type");
   const std::size_t size = size_in_bytes(values.type());
+  DefinedElements defined;
   for (const Run& run : tensor.view().runs()) {
-    Variable& variable = data_->variables[run.variable.index()];
-    if (variable.constant) refuse("a constant has its value already", place_of(tensor));
-    if (!variable.initial) variable.initial.emplace();
-    InitialValue& initial = *variable.initial;
-    if (!initial.values)
-      initial.values = superstep::Tensor::full(variable.type, variable.shape, initial.splat);
-    std::vector<Interval> defined;
+    superstep::Tensor& all =
+        values_of(initial_of(*data_, run.variable, tensor), data_->variables[run.variable.index()]);
+    std::vector<Interval>& list = defined[run.variable];
     for (std::int64_t i = 0; i < run.length; ++i) {
       const std::int64_t element = run.element + i * run.stride;
       std::copy_n(values.bytes() + static_cast<std::size_t>(run.place + i) * size, size,
-                  initial.values->bytes() + static_cast<std::size_t>(element) * size);
-      if (run.stride != 1) defined.push_back({element, element + 1});
+                  all.bytes() + static_cast<std::size_t>(element) * size);
+      if (run.stride != 1) list.push_back({element, element + 1});
     }
-    if (run.stride == 1) defined.push_back({run.element, run.element + run.length});
-    initial.defined.add(IntervalSet(std::move(defined)));
+    if (run.stride == 1) list.push_back({run.element, run.element + run.length});
   }
+  note(*data_, std::move(defined));
 }
 
 std::uint32_t Graph::checked_tile(std::uint32_t tile, const std::string& what) const {
@@ -186,14 +233,31 @@ void Graph::set_tile_mapping(const Tensor& tensor, std::uint32_t tile) {
   });
 }
 
-void Graph::set_tile_mapping(const Tensor& tensor, const TileMapping& mapping) {
+void Graph::map_intervals(const Tensor& tensor, const TileMapping& mapping) {
+  if (!tensor.valid() || tensor.graph() != data_.get()) refuse("a tensor of another graph", place_of(tensor));
   const Tensor flat = tensor.flatten();
+  for (const std::vector<Interval>& list : mapping)
+    for (const Interval& interval : list)
+      if (interval.begin < 0 || interval.begin > interval.end || interval.end > flat.num_elements())
+        refuse(fmt::format("[{}, {}) lies outside", interval.begin, interval.end), place_of(tensor));
+  if (!flat.view().is_lines()) {
+    for (std::size_t tile = 0; tile < mapping.size(); ++tile)
+      for (const Interval& interval : mapping[tile])
+        if (interval.size() > 0) set_tile_mapping(flat.slice(interval), static_cast<std::uint32_t>(tile));
+    return;
+  }
+  const std::vector<Run> runs = flat.view().runs();
+  for (std::size_t tile = 0; tile < mapping.size(); ++tile) {
+    if (mapping[tile].empty()) continue;
+    const std::uint32_t physical = checked_tile(static_cast<std::uint32_t>(tile), place_of(tensor));
+    for (const Interval& interval : mapping[tile]) map_places(*data_, runs, interval, physical);
+  }
+}
+
+void Graph::set_tile_mapping(const Tensor& tensor, const TileMapping& mapping) {
   std::int64_t mapped = 0;
-  for (std::size_t tile = 0; tile < mapping.size(); ++tile)
-    for (const Interval& interval : mapping[tile]) {
-      set_tile_mapping(flat.slice(interval), static_cast<std::uint32_t>(tile));
-      mapped += interval.size();
-    }
+  for (const std::vector<Interval>& list : mapping) mapped += total_size(list);
+  map_intervals(tensor, mapping);
   if (mapped != tensor.num_elements())
     refuse(fmt::format("the mapping has {} elements, the tensor {}", mapped, tensor.num_elements()),
            place_of(tensor), "map every element once");

@@ -69,6 +69,8 @@ class Graph {
   Tensor add_variable(Type type, Shape shape, VariableMappingMethod method, std::string name = {});
   Tensor add_constant(Type type, Shape shape, double value, std::string name = {});
   Tensor add_constant(const superstep::Tensor& values, std::string name = {});
+  Tensor variable(VariableId id) const;             // all of it; it must be there
+  Tensor add_replica_index(std::string name = {});  // a constant, one unsigned number: which replica it is in
   Tensor clone(const Tensor& tensor, std::string name = {},
                CloneMethod method = CloneMethod::preserve_order_unless_aliases);
   Tensor clone(Type type, const Tensor& tensor, std::string name = {},
@@ -78,6 +80,8 @@ class Graph {
 
   void set_tile_mapping(const Tensor& tensor, std::uint32_t tile);
   void set_tile_mapping(const Tensor& tensor, const TileMapping& mapping);
+  // The same of some of the places: those in no interval keep what they have.
+  void map_intervals(const Tensor& tensor, const TileMapping& mapping);
   // Elements in equal shares, `grain` at a time, at least `minimum` a tile, from tile 0 up.
   void map_linearly(const Tensor& tensor, std::int64_t minimum = 1, std::int64_t grain = 1);
   TileMapping tile_mapping(const Tensor& tensor) const;  // of the places; throws Error where unmapped
@@ -100,6 +104,8 @@ class Graph {
   void set_tile_mapping(VertexRef vertex, std::uint32_t tile);
   void set_perf_estimate(VertexRef vertex, std::uint64_t cycles, std::uint64_t flops = 0);
   void set_perf_estimate(std::string_view class_name, PerfEstimateFunction cycles);
+  void set_vertex_estimate(std::string_view class_name,
+                           std::function<PerfEstimate(const VertexData& vertex)> cycles);
 
   // Host and remote memory.
   DataStream add_host_to_device_fifo(std::string handle, Type type, std::int64_t elements,

@@ -28,6 +28,7 @@ struct Variable {
   Type type = Type::f32;
   Shape shape;
   bool constant = false;
+  bool replica_index = false;  // one element: the number of the replica that it is in
   IntervalMap mapping;
   std::optional<InitialValue> initial;
 

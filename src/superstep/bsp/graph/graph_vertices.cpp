@@ -194,4 +194,11 @@ void Graph::set_perf_estimate(std::string_view class_name, PerfEstimateFunction 
   found->second.cycles = std::move(cycles);
 }
 
+void Graph::set_vertex_estimate(std::string_view class_name,
+                                std::function<PerfEstimate(const VertexData&)> cycles) {
+  const auto found = data_->classes.find(class_name);
+  if (found == data_->classes.end()) refuse("there is no such vertex class", std::string(class_name));
+  found->second.vertex_cycles = std::move(cycles);
+}
+
 }  // namespace superstep::bsp

@@ -98,6 +98,7 @@ const char* name_of(ProgramKind kind) {
     case ProgramKind::abort_on_condition: return "AbortOnCondition";
     case ProgramKind::error: return "ErrorProgram";
     case ProgramKind::assume_equal: return "AssumeEqualAcrossReplicas";
+    case ProgramKind::count_cycles: return "CountCycles";
   }
   return "?";
 }
@@ -120,6 +121,10 @@ void Sequence::add(const Program& program) {
 }
 
 Execute::Execute(ComputeSet set, std::string name) : Program(make(ProgramKind::execute, std::move(name))) {
+  edit().compute_set = set.id;
+}
+Execute::Execute(ComputeSet set, const Tensor& status, std::string name)
+    : Program(control(ProgramKind::execute, std::move(name), status, {})) {
   edit().compute_set = set.id;
 }
 
@@ -188,9 +193,10 @@ CrossReplicaCopy::CrossReplicaCopy(const Tensor& source, const Tensor& destinati
   edit().replica_map = std::move(map);
 }
 
-PrintTensor::PrintTensor(const Tensor& tensor, std::string title, TensorPrinter printer)
+PrintTensor::PrintTensor(const Tensor& tensor, std::string title, TensorPrinter printer, std::string form)
     : Program(make(ProgramKind::print_tensor, std::move(title), {tensor})) {
   edit().printer = std::move(printer);
+  edit().message = std::move(form);
 }
 
 AbortOnCondition::AbortOnCondition(const Tensor& predicate, std::string message, std::string name)
@@ -201,6 +207,20 @@ AbortOnCondition::AbortOnCondition(const Tensor& predicate, std::string message,
 ErrorProgram::ErrorProgram(std::string message, const Tensor& debug, std::string name)
     : Program(make(ProgramKind::error, std::move(name), {debug})) {
   edit().message = std::move(message);
+}
+ErrorProgram::ErrorProgram(std::string message, std::string name)
+    : Program(make(ProgramKind::error, std::move(name))) {
+  edit().message = std::move(message);
+}
+
+CountCycles::CountCycles(const Tensor& count, bool begins, std::string name)
+    : Program(make(ProgramKind::count_cycles, std::move(name), {count})) {
+  if (count.num_elements() != 2 || count.element_type() != Type::u32)
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("a count of cycles is two unsigned int; {} is {} {}", count.name(),
+                            count.num_elements(), device_name(count.element_type())),
+                "program CountCycles '" + node().name + "'");
+  edit().wanted = begins;
 }
 
 AssumeEqualAcrossReplicas::AssumeEqualAcrossReplicas(const Tensor& tensor, std::string name)

@@ -64,6 +64,7 @@ enum class ProgramKind : std::uint8_t {
   abort_on_condition,
   error,
   assume_equal,
+  count_cycles,  // begins a count of cycles in a tensor, or ends it
 };
 const char* name_of(ProgramKind kind);
 
@@ -77,11 +78,12 @@ struct ProgramNode {
   ProgramKind kind = ProgramKind::sequence;
   std::string name;                        // for messages and profiles
   std::vector<class Program> children;     // of a branch: true, false; of a switch: cases, then default
-  std::vector<Tensor> tensors;             // source, destination; or the predicate; or the offset
+  std::vector<Tensor> tensors;             // source, destination; or the predicate, the offset, the status
   std::vector<std::int64_t> cases;         // values of a switch
   std::vector<std::uint32_t> replica_map;  // of a cross-replica copy: the replica to take from
   std::uint64_t count = 0;                 // of a repeat
   bool wanted = true;                      // of a repeat_while: goes on while the predicate is this
+                                           // of a count_cycles: begins
   SyncType sync = SyncType::internal;
   ComputeSetId compute_set;
   StreamId stream;
@@ -114,6 +116,8 @@ class Sequence : public Program {
 class Execute : public Program {
  public:
   explicit Execute(ComputeSet set, std::string name = {});
+  // `status` (one bool or integer element) becomes true where every vertex has said so (VertexClass::status).
+  Execute(ComputeSet set, const Tensor& status, std::string name = {});
 };
 
 class Copy : public Program {
@@ -181,7 +185,9 @@ class CrossReplicaCopy : public Program {
 
 class PrintTensor : public Program {
  public:
-  explicit PrintTensor(const Tensor& tensor, std::string title = {}, TensorPrinter printer = {});
+  // `form` goes with the printer, as its message: what one like it can be made of.
+  explicit PrintTensor(const Tensor& tensor, std::string title = {}, TensorPrinter printer = {},
+                       std::string form = {});
 };
 
 class AbortOnCondition : public Program {
@@ -192,12 +198,20 @@ class AbortOnCondition : public Program {
 class ErrorProgram : public Program {  // stops the engine and shows the tensor
  public:
   ErrorProgram(std::string message, const Tensor& debug, std::string name = {});
+  explicit ErrorProgram(std::string message, std::string name = {});  // shows nothing
 };
 
 // Says that replicas hold equal values; the engine checks it and stops, naming the element, when they do not.
 class AssumeEqualAcrossReplicas : public Program {
  public:
   explicit AssumeEqualAcrossReplicas(const Tensor& tensor, std::string name = {});
+};
+
+// Cycles between the one that begins and the one that ends, as a 64-bit number in two unsigned elements, the
+// lower half first.
+class CountCycles : public Program {
+ public:
+  CountCycles(const Tensor& count, bool begins, std::string name = {});
 };
 
 }  // namespace superstep::bsp

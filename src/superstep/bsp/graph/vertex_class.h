@@ -90,6 +90,7 @@ struct PerfEstimate {
   PerfEstimate(Integer cycle_count, std::uint64_t flop_count = 0)  // NOLINT(google-explicit-constructor)
       : cycles(static_cast<std::uint64_t>(cycle_count)), flops(flop_count) {}
 };
+struct VertexData;
 using PerfEstimateFunction = std::function<PerfEstimate(const VertexFields& fields, const Device& device)>;
 
 struct VertexClass {
@@ -100,9 +101,12 @@ struct VertexClass {
   void (*construct)(void* memory, const void* context) = nullptr;
   void (*destroy)(void* memory) = nullptr;
   void (*compute)(void* object, unsigned worker) = nullptr;
+  bool (*status)(const void* object) = nullptr;  // what it said of its last run; null: true
   std::shared_ptr<const void> context;  // handed to construct: data that all vertices of the class share
   PerfEstimateFunction cycles;          // empty: default_estimate, and the profile says so
-  std::uint64_t code_bytes = 0;         // 0: the device's open constant
+  std::function<PerfEstimate(const VertexData& vertex)>
+      vertex_cycles;             // in place of `cycles`, by the graph's own data
+  std::uint64_t code_bytes = 0;  // 0: the device's open constant
 
   int field_index(std::string_view field) const;  // -1 when there is none
   std::string reported_name() const { return name.substr(0, name.find('#')); }

@@ -26,6 +26,15 @@ bool is_line(const Region& region) {
   return region.loops.empty() || (region.loops.size() == 1 && region.loops[0].view_stride == 1);
 }
 
+// The places [begin, end) of a line that has all of them.
+Region part_of_line(const Region& line, std::int64_t begin, std::int64_t end) {
+  Region part{line.variable, begin, line.element_offset, {}};
+  const std::int64_t stride = line.loops.empty() ? 0 : line.loops[0].element_stride;
+  part.element_offset += (begin - line.view_offset) * stride;
+  if (end - begin > 1) part.loops.push_back({end - begin, 1, stride});
+  return part;
+}
+
 // `next` goes on where the line `region` ends: takes it in.
 bool extend(Region& region, const Region& next) {
   if (region.variable != next.variable || !is_line(region) || !is_line(next)) return false;
@@ -94,6 +103,22 @@ void View::finish() {
   in_order_ = true;
   for (std::size_t i = 0; i + 1 < kept; ++i)
     in_order_ = in_order_ && last_place(regions_[i]) < regions_[i + 1].view_offset;
+  lines_ = in_order_ && std::ranges::all_of(regions_, is_line);
+}
+
+bool View::is_loop_over(std::int64_t block, std::int64_t extent) const {
+  if (regions_.size() != 1 || regions_[0].view_offset != 0 || regions_[0].loops.empty()) return false;
+  return regions_[0].loops[0].view_stride == block && regions_[0].loops[0].extent == extent;
+}
+
+// Of lines: the places [begin, end), counted from there.
+void View::cut(std::span<const Region> regions, std::int64_t begin, std::int64_t end) {
+  for (const Region& region : regions) {
+    const std::int64_t from = std::max(begin, region.view_offset);
+    const std::int64_t to = std::min(end, last_place(region) + 1);
+    regions_.push_back(part_of_line(region, from, to));
+    regions_.back().view_offset -= begin;
+  }
 }
 
 View View::slice(const Shape& shape, int axis, std::int64_t begin, std::int64_t end) const {
@@ -105,6 +130,16 @@ View View::slice(const Shape& shape, int axis, std::int64_t begin, std::int64_t 
   std::int64_t outer = 1;
   for (int i = 0; i < axis; ++i) outer *= shape[i];
   std::size_t first = 0, stop = regions_.size();
+  if (outer == 1 && is_loop_over(count_ / shape[axis], shape[axis])) {  // fewer of its turns
+    Region part = regions_[0];
+    Loop& turns = part.loops[0];
+    part.element_offset += begin * turns.element_stride;
+    turns.extent = end - begin;
+    if (turns.extent == 1) part.loops.erase(part.loops.begin());
+    view.lines_ = is_line(part);
+    view.regions_.push_back(std::move(part));
+    return view;
+  }
   if (outer == 1 && in_order_) {
     const std::int64_t block = count_ / shape[axis];
     first = static_cast<std::size_t>(
@@ -115,6 +150,11 @@ View View::slice(const Shape& shape, int axis, std::int64_t begin, std::int64_t 
         std::partition_point(regions_.begin() + static_cast<std::ptrdiff_t>(first), regions_.end(),
                              [&](const Region& region) { return region.view_offset < end * block; }) -
         regions_.begin());
+  }
+  if (outer == 1 && lines_) {
+    const std::int64_t block = count_ / shape[axis];
+    view.cut(std::span(regions_).subspan(first, stop - first), begin * block, end * block);
+    return view;
   }
   std::vector<AlignedRegion> aligned, parts;
   for (std::size_t i = first; i < stop; ++i) align(regions_[i], shape, aligned);

@@ -68,13 +68,19 @@ class View {
 
   bool contains_aliases() const;
   bool is_contiguous() const;  // one run of one variable, in order
+  // Its regions are runs of places, one after the other.
+  bool is_lines() const { return lines_; }
 
  private:
+  // One region, whose outermost loop has a turn for each of so many blocks of places.
+  bool is_loop_over(std::int64_t block, std::int64_t extent) const;
+  void cut(std::span<const Region> regions, std::int64_t begin, std::int64_t end);
   void finish();  // puts regions in order of places and joins what continues
 
   std::int64_t count_ = 0;
   std::vector<Region> regions_;
   bool in_order_ = true;  // the places of a region all come before those of the next
+  bool lines_ = true;
 };
 
 }  // namespace superstep::bsp

@@ -22,6 +22,7 @@ struct VectorMemory {
 // In front of every vertex object.
 struct Header {
   const CodeletClass* owner;
+  bool status;  // what its last run returned, of all workers
 };
 
 std::size_t header_bytes(const table::Vertex& entry) {
@@ -37,11 +38,13 @@ void construct(void* memory, const void* context) {
   const auto* owner = static_cast<const CodeletClass*>(context);
   const table::Vertex& entry = *owner->entry;
   std::memset(memory, 0, header_bytes(entry) + entry.size);
-  new (memory) Header{owner};
+  new (memory) Header{owner, true};
   entry.prepare(object_of(memory), owner->workers);
 }
 
-bool is_list(table::Shape shape) { return shape == table::VECTOR_LIST || shape == table::SCALAR_LIST; }
+bool is_list(table::Shape shape) {
+  return shape == table::VECTOR_LIST || shape == table::SCALAR_LIST || shape == table::STATE_VECTOR_LIST;
+}
 
 // Lists have their pointers in memory of their own, which binding makes.
 void destroy(void* memory) {
@@ -55,8 +58,12 @@ void destroy(void* memory) {
 }
 
 void compute(void* memory, unsigned worker) {
-  static_cast<const Header*>(memory)->owner->entry->compute(object_of(memory), worker);
+  Header* header = static_cast<Header*>(memory);
+  const bool said = header->owner->entry->compute(object_of(memory), worker);
+  header->status = said && (worker == 0 || header->status);
 }
+
+bool status(const void* memory) { return static_cast<const Header*>(memory)->status; }
 
 void bind_scalar(void* field, std::span<const bsp::Piece> pieces) {
   std::memcpy(field, &pieces[0].data, sizeof(void*));
@@ -113,6 +120,7 @@ ShapeOnMachine machine_shape_of(table::Shape shape) {
   switch (shape) {
     case table::STATE: return {bsp::FieldShape::state, nullptr};
     case table::SCALAR: return {bsp::FieldShape::scalar, bind_scalar};
+    case table::STATE_VECTOR_LIST:
     case table::VECTOR_LIST: return {bsp::FieldShape::vector_list, bind_vector_list};
     case table::SCALAR_LIST: return {bsp::FieldShape::vector_list, bind_scalar_list};
     default: return {bsp::FieldShape::vector, bind_vector};
@@ -159,6 +167,7 @@ bsp::VertexClass machine_class(std::shared_ptr<const CodeletClass> codelet) {
   result.construct = construct;
   result.destroy = destroy;
   result.compute = compute;
+  result.status = status;
   result.context = std::move(codelet);
   return result;
 }

@@ -12,6 +12,7 @@ struct CodeletClass {
   std::shared_ptr<const void> library;          // keeps the code loaded
   const vertex_table::Vertex* entry = nullptr;  // in the library's table
   unsigned workers = 6;                         // of the target that the vertices run on
+  std::string object;                           // the file of the library
 
   const vertex_table::Field* find(std::string_view field) const;  // null when there is none
 };

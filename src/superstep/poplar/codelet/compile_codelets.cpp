@@ -6,6 +6,7 @@
 #include <atomic>
 #include <fstream>
 #include <optional>
+#include <poplar/VertexTable.hpp>
 #include <poplar/exceptions.hpp>
 
 #include "superstep/base/encoding/sha256.h"
@@ -152,6 +153,7 @@ fs::path compile_codelets(const std::vector<std::string>& files, const std::stri
   const fs::path popc = find_popc();
   Key key;
   key.add_state(popc);
+  key.add(std::to_string(vertex_table::VERSION));
   key.add(flags);
   std::error_code ignored;
   key.add(fs::current_path(ignored).string());  // what flags and includes are relative to

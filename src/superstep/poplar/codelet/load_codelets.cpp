@@ -43,13 +43,16 @@ std::vector<std::shared_ptr<const CodeletClass>> load_codelets(const std::filesy
   const auto table_of = reinterpret_cast<TableFunction>(dlsym(library.get(), "poplar_vertex_table"));
   if (!table_of) refuse(object, "it has no table of vertices: compile it with popc");
   const vertex_table::Table* table = table_of();
-  if (table->version != vertex_table::VERSION)
-    refuse(object, fmt::format("its table is of version {}, not {}: compile it again", table->version,
-                               static_cast<int>(vertex_table::VERSION)));
   std::vector<std::shared_ptr<const CodeletClass>> classes;
-  for (std::size_t i = 0; i < table->vertex_count; ++i)
-    classes.push_back(
-        std::make_shared<const CodeletClass>(CodeletClass{library, &table->vertices[i], workers}));
+  for (std::size_t p = 0; p < table->part_count; ++p) {
+    const vertex_table::Part& part = table->parts[p];
+    if (part.version != vertex_table::VERSION)
+      refuse(object, fmt::format("its table is of version {}, not {}: compile it again", part.version,
+                                 static_cast<int>(vertex_table::VERSION)));
+    for (std::size_t i = 0; i < part.vertex_count; ++i)
+      classes.push_back(std::make_shared<const CodeletClass>(
+          CodeletClass{library, &part.vertices[i], workers, whole.string()}));
+  }
   return classes;
 }
 

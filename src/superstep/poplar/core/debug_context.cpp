@@ -28,7 +28,12 @@ DebugContext::DebugContext(const DebugInfo& parent, StringRef name, SourceLocati
     : location_(location), id_(parent.getId()), path_(path_below(parent.getPathName(), name)) {}
 
 DebugInfo::DebugInfo(const DebugContext& context, std::string api)
-    : id_(next_id()), path_(context.getPathName()), api_(std::move(api)) {}
+    : id_(next_id()), path_(context.getPathName()), values_() {
+  setValue("category", std::move(api));
+}
+void DebugInfo::setValue(std::string name, ProfileValue value) {
+  values_[std::move(name)] = std::move(value);
+}
 DebugInfo::~DebugInfo() = default;
 
 }  // namespace poplar

@@ -46,6 +46,9 @@ bool Device::supportsRemoteBuffers() const { return getTarget().getTargetType() 
 Device Device::createVirtualDevice(unsigned tiles_per_ipu) {
   return make_device(getId(), getTarget().createVirtualTarget(getTarget().getNumIPUs(), tiles_per_ipu));
 }
+Device Device::createSimulatorDevice(const Target&, const OptionFlags&) {
+  throw poplar_error("there is no simulator of an IPU's instructions here: take an IPUModel");
+}
 Device Device::createCPUDevice(unsigned ipus) { return make_device(0, core::cpu_target(ipus)); }
 
 // --- devices of type IPU --------------------------------------------------------------------------------

@@ -1,12 +1,15 @@
 // Compiling, loading and running. Streams and the host's handles: engine_host.cpp.
+#include <filesystem>
 #include <iostream>
 #include <poplar/Engine.hpp>
 #include <poplar/exceptions.hpp>
 
+#include "superstep/base/file.h"
 #include "superstep/base/system/startable_threads.h"
 #include "superstep/base/thread_pool.h"
 #include "superstep/poplar/core/engine_data.h"
 #include "superstep/poplar/core/guard.h"
+#include "superstep/poplar/profile/profile_tree.h"
 
 namespace poplar {
 namespace {
@@ -23,20 +26,60 @@ void place_what_vertices_own(core::GraphState& state) {
       state.graph.set_tile_mapping(own.tensor, *tile);
 }
 
-std::unique_ptr<core::EngineData> make_engine(std::shared_ptr<const core::ExecutableData> executable) {
-  return std::make_unique<core::EngineData>(std::move(executable), core::bsp::EngineOptions{});
+core::bsp::Executable compiled(const core::bsp::Graph& graph, const std::vector<core::bsp::Program>& programs,
+                               core::bsp::CompileOptions options) {
+  try {
+    return core::guarded([&] { return core::bsp::compile_graph(graph, programs, options); });
+  } catch (graph_memory_allocation_error& error) {  // once more, for what programs want to know of it
+    options.allow_out_of_memory = true;
+    options.progress = {};
+    error.graphProfile = core::graph_profile(core::bsp::compile_graph(graph, programs, options).profile());
+    throw;
+  }
+}
+
+// Those of the executable, of the engine and of the environment, the later in place of the earlier.
+OptionFlags all_options(const core::ExecutableData& executable, const OptionFlags& own) {
+  OptionFlags all = executable.options;
+  for (const auto& [name, value] : own) all.set(name, value);
+  return core::with_environment(std::move(all));
+}
+
+core::bsp::EngineOptions engine_options(std::ostream& print_to) {
+  core::bsp::EngineOptions options;
+  options.print_to = &print_to;
+  options.threads = superstep::startable_threads(superstep::available_processors());
+  return options;
 }
 
 }  // namespace
 
-core::EngineData::EngineData(std::shared_ptr<const ExecutableData> compiled,
-                             const bsp::EngineOptions& options)
-    : executable(std::move(compiled)), print_stream(std::cerr.rdbuf()), engine(executable->executable, [&] {
-        bsp::EngineOptions own = options;
-        own.print_to = &print_stream;
-        own.threads = superstep::startable_threads(superstep::available_processors());
-        return own;
-      }()) {}
+core::EngineData::EngineData(std::shared_ptr<const ExecutableData> from, const OptionFlags& options)
+    : executable(std::move(from)),
+      print_stream(std::cerr.rdbuf()),
+      engine(executable->executable, engine_options(print_stream)) {
+  const OptionFlags all = all_options(*executable, options);
+  compile_options(all);  // names are checked
+  report = report_file(all);
+  write_report();
+}
+
+// A report that cannot be written at the end is said, and nothing else goes wrong for it.
+core::EngineData::~EngineData() {
+  try {
+    write_report();
+  } catch (const std::exception& error) {
+    std::cerr << "poplar: " << error.what() << "\n";
+  }
+}
+
+void core::EngineData::write_report() const {
+  if (report.empty()) return;
+  guarded([&] {
+    superstep::make_folder(std::filesystem::path(report).parent_path());
+    superstep::write_file_atomically(report, report_text(engine.profile()));
+  });
+}
 
 Executable::Executable() = default;
 Executable::~Executable() = default;
@@ -47,7 +90,7 @@ std::shared_ptr<const core::ExecutableData> Executable::data() const { return da
 
 Executable compileGraph(const Graph& graph, ArrayRef<program::Program> programs, const OptionFlags& options,
                         ProgressFunc progress, const DebugContext&) {
-  core::bsp::CompileOptions compile = core::compile_options(options);
+  core::bsp::CompileOptions compile = core::compile_options(core::with_environment(options));
   if (progress)
     compile.progress = [progress](std::size_t done, std::size_t all) {
       progress(static_cast<int>(done), static_cast<int>(all));
@@ -58,20 +101,18 @@ Executable compileGraph(const Graph& graph, ArrayRef<program::Program> programs,
     core::bsp::Graph whole = graph.handle().state->graph;
     place_what_vertices_own(*graph.handle().state);
     return Executable(std::make_shared<const core::ExecutableData>(
-        core::ExecutableData{core::bsp::compile_graph(whole, parts, compile), graph.getTarget()}));
+        core::ExecutableData{compiled(whole, parts, compile), graph.getTarget(), options}));
   });
 }
 
 Engine::Engine(const Graph& graph, ArrayRef<program::Program> programs, const OptionFlags& options,
                ProgressFunc progress, const DebugContext& context)
-    : Engine(compileGraph(graph, programs, options, std::move(progress), context)) {}
+    : Engine(compileGraph(graph, programs, options, std::move(progress), context), options) {}
 Engine::Engine(const Graph& graph, const program::Program& program, const OptionFlags& options,
                ProgressFunc progress, const DebugContext& context)
     : Engine(graph, ArrayRef<program::Program>(program), options, std::move(progress), context) {}
 Engine::Engine(Executable executable, const OptionFlags& options)
-    : data_(make_engine(existing(executable.data()))) {
-  core::compile_options(options);  // names are checked
-}
+    : data_(std::make_unique<core::EngineData>(existing(executable.data()), options)) {}
 Engine::~Engine() = default;
 Engine::Engine(Engine&&) noexcept = default;
 Engine& Engine::operator=(Engine&&) noexcept = default;
@@ -108,7 +149,17 @@ void Engine::loadAndRun(const Device& device, unsigned program) {
   run(program);
 }
 
+void Engine::serializeExecutable(std::ostream& out) const { Executable(data_->executable).serialize(out); }
+
 void Engine::setPrintStream(std::ostream& stream) { data_->print_stream.rdbuf(stream.rdbuf()); }
+
+ProfileValue Engine::getGraphProfile() const {
+  return core::graph_profile(data_->engine.profile().compilation);
+}
+ProfileValue Engine::getExecutionProfile() const { return core::execution_profile(data_->engine.profile()); }
+ProfileValue Engine::getProfile() const {
+  return ProfileValue::Map{{"graphProfile", getGraphProfile()}, {"executionProfile", getExecutionProfile()}};
+}
 
 void Engine::resetExecutionProfile() { data_->engine.reset_execution_profile(); }
 

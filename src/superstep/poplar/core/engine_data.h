@@ -11,17 +11,27 @@ namespace poplar::core {
 struct ExecutableData {
   bsp::Executable executable;
   Target target;
+  OptionFlags options;  // that it was compiled with
 };
 
 struct EngineData {
-  EngineData(std::shared_ptr<const ExecutableData> compiled, const bsp::EngineOptions& options);
+  EngineData(std::shared_ptr<const ExecutableData> compiled, const OptionFlags& options);
+  ~EngineData();
+  EngineData(const EngineData&) = delete;
+  EngineData& operator=(const EngineData&) = delete;
+  void write_report() const;  // where one is wanted
 
   std::shared_ptr<const ExecutableData> executable;
   std::ostream print_stream;  // where PrintTensor writes: its buffer can be changed
   bsp::Engine engine;
   bool prepared = false, loaded = false;
+  std::string report;  // the file of the report; empty: none is wanted
 };
 
+// With those of the environment (POPLAR_ENGINE_OPTIONS, a JSON object), which take their place.
+OptionFlags with_environment(OptionFlags options);
+// The file of the report that the options ask for (autoReport.*), or nothing.
+std::string report_file(const OptionFlags& options);
 // What options of an engine say. Throws invalid_option, with the nearest name, for one that there is not.
 bsp::CompileOptions compile_options(const OptionFlags& options);
 bsp::SummaryOptions summary_options(const OptionFlags& options);

@@ -23,7 +23,25 @@ bool in_a_group(const std::string& name) {
   return false;
 }
 
+constexpr std::array<std::string_view, 3> reports{"autoReport.all", "autoReport.outputGraphProfile",
+                                                  "autoReport.outputExecutionProfile"};
+
 }  // namespace
+
+OptionFlags with_environment(OptionFlags options) {
+  readJSONFromEnv("POPLAR_ENGINE_OPTIONS", options);
+  return options;
+}
+
+std::string report_file(const OptionFlags& options) {
+  bool wanted = false;
+  std::string folder = ".";
+  for (const auto& [name, value] : options) {
+    if (std::ranges::find(reports, name) != reports.end()) wanted = is_true(name, value) || wanted;
+    if (name == "autoReport.directory") folder = value;
+  }
+  return wanted ? folder + "/profile.pop" : std::string();
+}
 
 bsp::CompileOptions compile_options(const OptionFlags& options) {
   bsp::CompileOptions result;

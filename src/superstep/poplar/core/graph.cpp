@@ -15,6 +15,8 @@ using core::machine_tensor;
 using core::machine_type;
 
 Tensor tensor_of(const core::GraphHandle& handle, core::bsp::Tensor tensor, const Type& type) {
+  for (const core::bsp::Region& region : tensor.view().regions())
+    handle.state->types[region.variable.index()] = type;
   return Tensor(
       std::make_shared<const core::TensorData>(core::TensorData{handle.state, std::move(tensor), type}));
 }
@@ -88,6 +90,31 @@ Tensor Graph::addConstant(const Type& type, ArrayRef<std::size_t> shape, const v
   });
 }
 
+Tensor Graph::addReplicationIndexConstant(const DebugContext& context) {
+  return guarded([&] {
+    return tensor_of(handle(), handle().graph.add_replica_index(constant_name(context)), UNSIGNED_INT);
+  });
+}
+
+Tensor Graph::constantOfBits(const Type& type, ArrayRef<std::size_t> shape, const std::uint16_t* bits,
+                             bool broadcast, const DebugContext& context) {
+  std::size_t count = 1;
+  if (!broadcast)
+    for (const std::size_t extent : shape) count *= extent;
+  std::vector<float> values(count);
+  copyDeviceHalfToFloat(getTarget(), bits, values.data(), count);
+  return addConstant(type, shape, values.data(), TypeTraits::make<float>(), broadcast, context);
+}
+
+Tensor Graph::addConstantHalf(const Type& type, ArrayRef<std::size_t> shape, const std::uint16_t* bits,
+                              const DebugContext& context) {
+  return constantOfBits(type, shape, bits, false, context);
+}
+Tensor Graph::addConstantHalf(const Type& type, ArrayRef<std::size_t> shape, std::uint16_t bits,
+                              const DebugContext& context) {
+  return constantOfBits(type, shape, &bits, true, context);
+}
+
 Tensor Graph::clone(const Type& type, const Tensor& tensor, const DebugContext& context,
                     TensorCloneMethod method) {
   using From = TensorCloneMethod;
@@ -116,6 +143,13 @@ void Graph::setInitialValue(const Tensor& tensor, const void* values, const Type
         view, core::device_values(tensor.elementType(), view.shape(), values, traits, broadcast,
                                   "initial value of " + core::describe(tensor)));
   });
+}
+
+void Graph::setInitialValueHalf(const Tensor& tensor, ArrayRef<std::uint16_t> bits) {
+  checkNumberOfValues(ArrayRef<std::size_t>(tensor.numElements()), bits.size());
+  std::vector<float> values(bits.size());
+  copyDeviceHalfToFloat(getTarget(), bits.data(), values.data(), bits.size());
+  setInitialValue(tensor, values.data(), TypeTraits::make<float>(), false);
 }
 
 void Graph::createHostWrite(StringRef name, const Tensor& tensor, bool) {

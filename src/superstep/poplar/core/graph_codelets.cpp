@@ -30,6 +30,7 @@ bool add_classes(core::GraphHandle& handle, const std::filesystem::path& object)
                                         object.string());
     if (!is_new) continue;
     state.graph.add_codelets({core::machine_class(std::move(codelet))});
+    core::use_estimator(state, name, handle.target);
     added = true;
   }
   return added;

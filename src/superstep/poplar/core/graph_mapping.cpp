@@ -29,10 +29,21 @@ void Graph::setTileMapping(const Tensor& tensor, unsigned tile) {
 }
 
 void Graph::setTileMapping(const Tensor& tensor, const TileToTensorMapping& mapping) {
-  const Tensor flat = tensor.flatten();
+  core::bsp::TileMapping intervals(mapping.size());
+  const std::size_t count = tensor.numElements();
   for (std::size_t tile = 0; tile < mapping.size(); ++tile)
-    for (const Interval& interval : mapping[tile])
-      if (interval.size() > 0) setTileMapping(flat.slice(interval), static_cast<unsigned>(tile));
+    for (const Interval& interval : mapping[tile]) {
+      if (interval.begin() > interval.end() || interval.end() > count)
+        throw index_error(fmt::format("setTileMapping: [{}, {}) lies outside tensor {}", interval.begin(),
+                                      interval.end(), core::describe(tensor)));
+      intervals[tile].push_back(
+          {static_cast<std::int64_t>(interval.begin()), static_cast<std::int64_t>(interval.end())});
+    }
+  try {
+    handle().graph.map_intervals(machine_tensor(tensor), intervals);
+  } catch (const superstep::Error& error) {
+    throw invalid_tile_mapping(error.what());
+  }
 }
 
 Graph::TileToTensorMapping Graph::getTileMapping(const Tensor& tensor, bool require_complete) const {
@@ -76,5 +87,26 @@ Graph Graph::createVirtualGraph(const std::vector<unsigned>& per_ipu) const {
   return guarded(
       [&] { return Graph(on_tiles(handle(), handle().graph.create_virtual_graph(std::move(tiles)))); });
 }
+
+Graph Graph::getTopLevelGraph() const { return Graph(on_tiles(handle(), handle().state->graph)); }
+
+unsigned Graph::convertVirtualTileToPhysicalTile(unsigned tile) const {
+  return guarded([&] { return handle().graph.physical_tile(tile); });
+}
+
+unsigned Graph::convertPhysicalTileToVirtualTile(unsigned tile) const {
+  for (unsigned i = 0; i < getTarget().getNumTiles(); ++i)
+    if (convertVirtualTileToPhysicalTile(i) == tile) return i;
+  throw invalid_tile_mapping(fmt::format("tile {} of the device is not in this graph", tile));
+}
+
+Graph Graph::createReplicatedGraph(unsigned factor) const {
+  if (factor != 1)
+    throw graph_replication_error(fmt::format(
+        "createReplicatedGraph({}): give the factor to the Graph, as replication_factor", factor));
+  return Graph(on_tiles(handle(), handle().graph));
+}
+
+Tensor Graph::getNonReplicatedTensor(const Tensor& tensor) const { return tensor.expand({0}); }
 
 }  // namespace poplar

@@ -55,8 +55,19 @@ Field find_field(const core::GraphHandle& graph, const FieldRef& reference) {
                                   superstep::unknown_name_hint(reference.getName(), names)));
 }
 
+bool is_list(const Field& field) {
+  return field.info->shape == table::VECTOR_LIST || field.info->shape == table::SCALAR_LIST ||
+         field.info->shape == table::STATE_VECTOR_LIST;
+}
+
+// Of the vertex's own vectors: the one that the reference is, with its place in a list.
+std::string own_name(const FieldRef& reference, bool of_list) {
+  return of_list ? fmt::format("{}[{}]", reference.getName(), reference.getIndex()) : reference.getName();
+}
+
 bool is_own(const Field& field) {
-  return field.info->shape == table::STATE || field.info->shape == table::STATE_VECTOR;
+  return field.info->shape == table::STATE || field.info->shape == table::STATE_VECTOR ||
+         field.info->shape == table::STATE_VECTOR_LIST;
 }
 
 void check_type(const Field& field, const Tensor& tensor) {
@@ -95,7 +106,8 @@ core::bsp::Tensor own_variable(const Field& field, const superstep::Tensor& valu
   core::bsp::Tensor tensor =
       constant ? graph.add_constant(values, name) : graph.add_variable(values.type(), values.shape(), name);
   if (!constant) graph.set_initial_value(tensor, values);
-  field.graph.state->owned[{field.vertex(), field.reference.getName()}] = {field.vertex(), tensor};
+  field.graph.state->owned[{field.vertex(), own_name(field.reference, is_list(field))}] = {field.vertex(),
+                                                                                           tensor};
   return tensor;
 }
 
@@ -103,10 +115,19 @@ const char* shape_name(table::Shape shape) {
   switch (shape) {
     case table::STATE: return "one number";
     case table::STATE_VECTOR: return "a vector of numbers";
+    case table::STATE_VECTOR_LIST: return "a list of vectors of numbers";
     case table::SCALAR: return "one element";
     case table::VECTOR: return "a vector";
     default: return "a list of vectors";
   }
+}
+
+void set_element(const Field& field, const superstep::Tensor& value) {
+  const auto own = field.graph.state->owned.find({field.vertex(), field.reference.getName()});
+  if (own == field.graph.state->owned.end())
+    throw no_size_specified(field.where() + ": call setFieldSize before its elements are set");
+  const auto i = static_cast<std::int64_t>(field.reference.getIndex());
+  field.graph.state->graph.set_initial_value(own->second.tensor.slice(i, i + 1), value);
 }
 
 }  // namespace
@@ -188,11 +209,12 @@ void Graph::connectValue(FieldRef reference, const void* value, const TypeTraits
 void Graph::setFieldSize(FieldRef reference, std::size_t size) {
   const Field field = find_field(handle(), reference);
   guarded([&] {
-    if (field.info->shape == table::STATE_VECTOR) {
+    const bool one_of_a_list = field.info->shape == table::STATE_VECTOR_LIST && reference.isIndexed();
+    if (field.info->shape == table::STATE_VECTOR || one_of_a_list) {
       const superstep::Tensor zeros(core::machine_type(Type(field.info->type)),
                                     {static_cast<std::int64_t>(size)});
       handle().graph.connect(field.machine(), own_variable(field, zeros, false));
-    } else if (field.info->shape == table::VECTOR_LIST || field.info->shape == table::SCALAR_LIST) {
+    } else if (is_list(field)) {
       handle().graph.set_field_size(field.machine(), size);
     } else {
       throw poplar_error(
@@ -204,11 +226,11 @@ void Graph::setFieldSize(FieldRef reference, std::size_t size) {
 std::size_t Graph::getFieldSize(FieldRef reference) const {
   const Field field = find_field(handle(), reference);
   const core::bsp::FieldConnection& connection = field.connection();
-  if (field.info->shape == table::VECTOR_LIST || field.info->shape == table::SCALAR_LIST)
-    return connection.tensors.size();
-  if (connection.tensors.empty() || !connection.tensors[0].valid())
+  if (is_list(field) && !reference.isIndexed()) return connection.tensors.size();
+  const std::size_t i = is_list(field) ? reference.getIndex() : 0;
+  if (i >= connection.tensors.size() || !connection.tensors[i].valid())
     throw no_size_specified(field.where() + ": it has no size yet");
-  return static_cast<std::size_t>(connection.tensors[0].num_elements());
+  return static_cast<std::size_t>(connection.tensors[i].num_elements());
 }
 
 void Graph::setFieldValues(FieldRef reference, const void* values, std::size_t count,
@@ -221,14 +243,11 @@ void Graph::setFieldValues(FieldRef reference, const void* values, std::size_t c
     const superstep::Tensor converted =
         core::device_values(Type(field.info->type), superstep::Shape{static_cast<std::int64_t>(count)},
                             values, traits, false, field.where());
-    const bool vector = field.info->shape == table::STATE_VECTOR;
-    if (vector && reference.isIndexed() && !is_list) {
-      const auto own = handle().state->owned.find({field.vertex(), reference.getName()});
-      if (own == handle().state->owned.end())
-        throw no_size_specified(field.where() + ": call setFieldSize before its elements are set");
-      const auto i = static_cast<std::int64_t>(reference.getIndex());
-      return handle().graph.set_initial_value(own->second.tensor.slice(i, i + 1), converted);
-    }
+    // A vector of a list is named by its index; an element of a vector too.
+    const bool of_list = field.info->shape == table::STATE_VECTOR_LIST;
+    const bool vector = field.info->shape == table::STATE_VECTOR || (of_list && reference.isIndexed());
+    if (field.info->shape == table::STATE_VECTOR && reference.isIndexed() && !is_list)
+      return set_element(field, converted);
     if (vector != is_list)
       throw poplar_error(fmt::format("{}: {} takes {}", field.where(), shape_name(field.info->shape),
                                      vector ? "a list" : "a number"));
@@ -239,6 +258,17 @@ void Graph::setFieldValues(FieldRef reference, const void* values, std::size_t c
   });
 }
 
+void Graph::setInitialValueHalf(FieldRef field, std::uint16_t bits) {
+  float value = 0;
+  copyDeviceHalfToFloat(getTarget(), &bits, &value, 1);
+  setInitialValue(field, value);
+}
+void Graph::setInitialValueHalf(FieldRef field, ArrayRef<std::uint16_t> bits) {
+  std::vector<float> values(bits.size());
+  copyDeviceHalfToFloat(getTarget(), bits.data(), values.data(), bits.size());
+  setInitialValue(field, values);
+}
+
 void Graph::setTileMapping(VertexRef vertex, unsigned tile) {
   class_of(handle(), vertex);
   try {
@@ -246,11 +276,6 @@ void Graph::setTileMapping(VertexRef vertex, unsigned tile) {
   } catch (const superstep::Error& error) {
     throw invalid_tile_mapping(error.what());
   }
-}
-
-void Graph::setPerfEstimate(const VertexRef& vertex, std::uint64_t cycles, std::uint64_t flops) {
-  class_of(handle(), vertex);
-  handle().graph.set_perf_estimate({core::bsp::VertexId(vertex.getId())}, cycles, flops);
 }
 
 }  // namespace poplar

@@ -30,6 +30,8 @@ struct GraphState {
   GraphState(bsp::Device device, std::uint32_t replicas) : graph(std::move(device), replicas) {}
   bsp::Graph graph;
   std::map<std::string, std::shared_ptr<const CodeletClass>, std::less<>> classes;  // by name
+  std::map<std::string, PerfEstimateFunc, std::less<>> estimators;                  // by type of vertex
+  std::map<std::size_t, Type> types;  // of variables that tensors of a program are of, by their numbers
   // Vectors and constants of vertices: they lie where their vertex does, which may be said later.
   struct Own {
     std::uint32_t vertex;
@@ -37,6 +39,9 @@ struct GraphState {
   };
   std::map<std::pair<std::uint32_t, std::string>, Own> owned;  // by vertex and field
 };
+
+// Lets the vertices of this type, where there is one, cost what its estimator says.
+void use_estimator(GraphState& state, const std::string& type, const Target& target);
 
 struct GraphHandle {
   std::shared_ptr<GraphState> state;

@@ -3,6 +3,8 @@
 #include <cstring>
 #include <limits>
 #include <ostream>
+#include <poplar/exceptions.hpp>
+#include <sstream>
 
 namespace poplar::core {
 namespace {
@@ -173,6 +175,28 @@ superstep::bsp::TensorPrinter printer(const PrintTensorFmt& format) {
     out << title << ": ";
     Writer(out, format, type, shape, elements).run();
   };
+}
+
+std::string form_of(const PrintTensorFmt& format) {
+  return fmt::format("{} {} {} {} {} {} {} {}", format.summariseThreshold, format.edgeItems,
+                     format.maxLineWidth, format.digits, static_cast<int>(format.floatFormat),
+                     static_cast<int>(format.separator), static_cast<int>(format.openBracket),
+                     static_cast<int>(format.closeBracket));
+}
+
+PrintTensorFmt format_of(const std::string& form) {
+  std::istringstream words(form);
+  PrintTensorFmt format;
+  int style = 0, between = 0, open = 0, close = 0;
+  words >> format.summariseThreshold >> format.edgeItems >> format.maxLineWidth >> format.digits >> style >>
+      between >> open >> close;
+  if (!words || style < 0 || style > static_cast<int>(FloatFormat::None))
+    throw graph_object_load_error("no format of printed tensors: " + form);
+  format.floatFormat = static_cast<FloatFormat>(style);
+  format.separator = static_cast<char>(between);
+  format.openBracket = static_cast<char>(open);
+  format.closeBracket = static_cast<char>(close);
+  return format;
 }
 
 }  // namespace poplar::core

@@ -16,4 +16,8 @@ namespace poplar::core {
 //     ]
 superstep::bsp::TensorPrinter printer(const PrintTensorFmt& format);
 
+// The format as text, and back; throws graph_object_load_error for other text.
+std::string form_of(const PrintTensorFmt& format);
+PrintTensorFmt format_of(const std::string& form);
+
 }  // namespace poplar::core

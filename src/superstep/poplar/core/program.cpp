@@ -75,6 +75,28 @@ bsp::Function machine_function(const Function& function) {
   return {bsp::FunctionId(function.getId())};
 }
 
+std::shared_ptr<core::ProgramData> called(const HostFunction& function, ArrayRef<Tensor> inputs,
+                                          ArrayRef<Tensor> outputs, const DebugContext& context) {
+  if (function.handle().empty())
+    throw control_program_error("Call of a function of the host that is not there");
+  if (inputs.size() != function.inputs().size() || outputs.size() != function.outputs().size())
+    throw control_program_error(fmt::format("Call of '{}': it takes {} inputs and {} outputs, not {} and {}",
+                                            function.handle(), function.inputs().size(),
+                                            function.outputs().size(), inputs.size(), outputs.size()));
+  bsp::Sequence sequence(context.getPathName());
+  try {
+    for (std::size_t i = 0; i < inputs.size(); ++i)
+      sequence.add(
+          bsp::Copy(machine_tensor(inputs[i]), bsp::DataStream{bsp::StreamId(function.inputs()[i])}));
+    for (std::size_t i = 0; i < outputs.size(); ++i)
+      sequence.add(
+          bsp::Copy(bsp::DataStream{bsp::StreamId(function.outputs()[i])}, machine_tensor(outputs[i])));
+  } catch (const superstep::Error& error) {
+    throw control_program_error(error.what());
+  }
+  return wrap(std::move(sequence));
+}
+
 std::vector<std::uint32_t> sources_of(const std::map<unsigned, unsigned>& map) {
   std::vector<std::uint32_t> from;
   for (const auto& [replica, other] : map) {
@@ -121,6 +143,10 @@ void Sequence::add(const Program& program) {
 
 Execute::Execute(ComputeSet set, const DebugContext& context)
     : Program(make<bsp::Execute>(machine_set(set), context.getPathName())) {}
+
+Execute::Execute(ComputeSet set, Tensor predicate, const DebugContext& context)
+    : Program(make<bsp::Execute>(machine_set(set), checked_predicate(predicate, "Execute"),
+                                 context.getPathName())) {}
 
 Copy::Copy(Tensor source, Tensor destination, bool, const DebugContext& context)
     : Program(make<bsp::Copy>(machine_tensor(source), machine_tensor(destination), context.getPathName())) {}
@@ -175,8 +201,19 @@ Switch& Switch::add(std::int32_t value, const Program& body) {
   return *this;
 }
 
+Switch Switch::switchWithBoundsChecking(Tensor control, const Cases& cases, const DebugContext& context) {
+  return Switch(control, cases, ErrorProgram("Switch: the value is no case", control, context), context);
+}
+Switch Switch::switchWithUnreachableDefault(Tensor control, const DebugContext& context) {
+  return Switch(std::move(control), context);
+}
+
 Call::Call(Function function, const DebugContext& context)
     : Program(make<bsp::Call>(machine_function(function), context.getPathName())) {}
+
+Call::Call(const HostFunction& function, ArrayRef<Tensor> inputs, ArrayRef<Tensor> outputs,
+           const DebugContext& context)
+    : Program(called(function, inputs, outputs, context)) {}
 
 Sync::Sync(SyncType type, const DebugContext& context)
     : Program(make<bsp::Sync>(type == SyncType::INTERNAL ? bsp::SyncType::internal : bsp::SyncType::external,
@@ -197,11 +234,18 @@ PrintTensor::PrintTensor(Tensor tensor, const PrintTensorFmt& format, const Debu
 PrintTensor::PrintTensor(StringRef title, Tensor tensor, const DebugContext& context)
     : PrintTensor(title, std::move(tensor), PrintTensorFmt(), context) {}
 PrintTensor::PrintTensor(StringRef title, Tensor tensor, const PrintTensorFmt& format, const DebugContext&)
-    : Program(make<bsp::PrintTensor>(machine_tensor(tensor), title.cloneAsString(), core::printer(format))) {}
+    : Program(make<bsp::PrintTensor>(machine_tensor(tensor), title.cloneAsString(), core::printer(format),
+                                     core::form_of(format))) {}
 
 ErrorProgram::ErrorProgram(StringRef message, Tensor tensor, const DebugContext& context)
     : Program(
           make<bsp::ErrorProgram>(message.cloneAsString(), machine_tensor(tensor), context.getPathName())) {}
+
+Abort::Abort(const DebugContext& context) : Abort(std::string("Abort"), context) {}
+Abort::Abort(const std::string& message, const DebugContext& context)
+    : Program(make<bsp::ErrorProgram>(message, context.getPathName())) {}
+
+Block::Block(const Program& body, const DebugContext& context) : Program(joined(&body, 1, context)) {}
 
 AbortOnCondition::AbortOnCondition(Tensor predicate, const DebugContext& context)
     : AbortOnCondition(std::move(predicate), std::string(), context) {}

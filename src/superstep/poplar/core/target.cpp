@@ -7,6 +7,22 @@
 
 namespace poplar {
 
+namespace {
+
+std::pair<double, double> limits_of(const Type& type) {
+  const superstep::ElementType machine = core::machine_type(type);
+  if (machine == superstep::ElementType::f16) return {-65504.0, 65504.0};  // (2 - 2^-10) x 2^15
+  return superstep::dispatch(machine, []<class T>() -> std::pair<double, double> {
+    if constexpr (std::is_arithmetic_v<T>)
+      return {static_cast<double>(std::numeric_limits<T>::lowest()),
+              static_cast<double>(std::numeric_limits<T>::max())};
+    else
+      return {0, 0};
+  });
+}
+
+}  // namespace
+
 std::string toString(TargetType type) {
   switch (type) {
     case TargetType::IPU: return "IPU";
@@ -70,6 +86,36 @@ unsigned Target::getRptCountMax() const { return data().device.repeat_count_max;
 unsigned Target::getNumStrideBits() const { return 10; }  // of the instructions that load with a stride
 unsigned Target::getAtomicStoreGranularity() const { return 4; }  // bytes: the smallest store of a tile
 unsigned Target::getTilesPerSharedExchangeBus() const { return 2; }
+unsigned Target::getFp16ConvUnitInputLoadElemsPerCycle() const { return getDataPathWidth() / 16; }
+unsigned Target::getFp32ConvUnitInputLoadElemsPerCycle() const { return getDataPathWidth() / 32; }
+unsigned Target::getConvUnitMaxPipelineDepth(const Type&) const { return data().device.unit_pipeline_depth; }
+unsigned Target::getMinIPUSyncDelay() const {
+  return static_cast<unsigned>(core::bsp::sync_cycles(data().device, 1));
+}
+unsigned Target::getMaxIPUSyncDelay() const { return getMinIPUSyncDelay(); }
+std::vector<unsigned> Target::getMemoryElementOffsets() const {
+  const core::bsp::Device& device = data().device;
+  std::vector<unsigned> offsets;
+  if (data().type == TargetType::CPU) return {0};
+  for (std::uint64_t at = 0; at < device.bytes_per_tile; at += device.memory_element_bytes)
+    offsets.push_back(static_cast<unsigned>(at));
+  return offsets;
+}
+unsigned Target::getInterleavedMemoryElementIndex() const {
+  return static_cast<unsigned>(data().device.interleaved_start / data().device.memory_element_bytes);
+}
+std::vector<GlobalExchangeConstraint> Target::getGlobalExchangeConstraints() const {
+  std::vector<GlobalExchangeConstraint> constraints;
+  const core::bsp::Device& device = data().device;
+  const double bits = 8 * device.link_bytes_per_second * device.links_in_rung;
+  for (unsigned a = 0; a < device.ipus; ++a)
+    for (unsigned b = 0; b < device.ipus; ++b)
+      if (a != b) constraints.emplace_back(bits, std::vector<GlobalExchangeFlow>{{a, b}});
+  return constraints;
+}
+double Target::getTypeLimitsMaxAs(const Type& type) const { return limits_of(type).second; }
+double Target::getTypeLimitsLowestAs(const Type& type) const { return limits_of(type).first; }
+
 bool Target::supportsExchangeBusSharing() const { return data().type != TargetType::CPU; }
 
 Target Target::createVirtualTarget(unsigned ipus, unsigned tiles_per_ipu) const {

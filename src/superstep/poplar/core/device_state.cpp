@@ -1,0 +1,73 @@
+// Programs over what a device keeps beside its memory: cycles, modes of floating point, seeds.
+#include <poplar/CSRFunctions.hpp>
+#include <poplar/CycleCount.hpp>
+#include <poplar/RandomSeed.hpp>
+#include <poplar/exceptions.hpp>
+
+#include "superstep/poplar/core/guard.h"
+#include "superstep/poplar/core/handles.h"
+
+namespace poplar {
+namespace {
+
+program::Program counting(const Tensor& count, bool begins, const DebugContext& context) {
+  struct Counting : program::Program {
+    explicit Counting(core::bsp::Program program)
+        : Program(std::make_shared<core::ProgramData>(core::ProgramData{std::move(program), {}, {}})) {}
+  };
+  return core::guarded([&]() -> program::Program {
+    return Counting(core::bsp::CountCycles(core::machine_tensor(count), begins, context.getPathName()));
+  });
+}
+
+std::string name_or(const DebugContext& context, const char* name) {
+  return context.getPathName().empty() ? std::string(name) : context.getPathName();
+}
+
+// Chosen: there is no generator behind them.
+std::uint32_t fixed_seed(std::size_t i) { return static_cast<std::uint32_t>(0x9e3779b9u * (i + 1)); }
+
+}  // namespace
+
+Tensor cycleCount(Graph& graph, program::Sequence& sequence, unsigned tile, SyncType sync,
+                  const DebugContext& context) {
+  const Tensor count = graph.addVariable(UNSIGNED_INT, {2}, name_or(context, "cycleCount"));
+  graph.setTileMapping(count, tile);
+  sequence = program::Sequence({program::Sync(sync), counting(count, true, context), sequence,
+                                program::Sync(sync), counting(count, false, context)});
+  return count;
+}
+Tensor cycleCount(Graph& graph, program::Sequence& sequence, unsigned tile, const DebugContext& context) {
+  return cycleCount(graph, sequence, tile, SyncType::INTERNAL, context);
+}
+
+void setFloatingPointBehaviour(Graph&, program::Sequence&, const FloatingPointBehaviour&,
+                               const DebugContext&) {}
+void setFloatingPointBehaviour(Graph&, program::Sequence&, const Tensor&, const DebugContext&) {}
+void setStochasticRounding(Graph&, program::Sequence&, bool, const DebugContext&) {}
+
+Tensor getAndModifyFloatingPointBehaviour(Graph& graph, program::Sequence&, const FloatingPointBehaviour&,
+                                          const FloatingPointBehaviour&, const DebugContext& context) {
+  const Tensor behaviour =
+      graph.addVariable(UNSIGNED_INT, {graph.getTarget().getNumTiles()}, VariableMappingMethod::LINEAR,
+                        name_or(context, "floatingPointBehaviour"));
+  graph.setInitialValue(behaviour, 0u);
+  return behaviour;
+}
+
+Tensor getHwSeeds(Graph& graph, program::Sequence&, const DebugContext& context) {
+  const Target& target = graph.getTarget();
+  const Tensor seeds =
+      graph.addVariable(UNSIGNED_INT, {target.getNumTiles(), target.getNumWorkerContexts(), 4},
+                        VariableMappingMethod::LINEAR, name_or(context, "hwSeeds"));
+  std::vector<std::uint32_t> values(seeds.numElements());
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = fixed_seed(i);
+  graph.setInitialValue(seeds, ArrayRef<std::uint32_t>(values));
+  return seeds;
+}
+void setHwSeeds(Graph&, const Tensor& seeds, program::Sequence&, const DebugContext&) {
+  if (seeds.elementType() != UNSIGNED_INT)
+    throw type_error("setHwSeeds: " + core::describe(seeds) + " is " + seeds.elementType().toString());
+}
+
+}  // namespace poplar

@@ -19,6 +19,9 @@ import urllib.error
 import urllib.request
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / 'written'))
+from keep_written import keep_written  # noqa: E402
+
 PROGRAM = CLIENT = ''
 SOURCE = Path(__file__).resolve().parents[2]
 
@@ -81,6 +84,7 @@ class Service(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
+        self.addCleanup(keep_written, folder.name, self.id())
         self.folder = Path(folder.name)
 
     def train(self, run='run', seed=1):

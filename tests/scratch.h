@@ -1,4 +1,4 @@
-// A folder for a test's files, removed when the test ends.
+// A folder for a test's files, removed when the test ends; its ONNX files may be kept (tests/keep_written.h).
 #pragma once
 
 #include <fmt/format.h>
@@ -7,17 +7,21 @@
 
 #include <filesystem>
 
+#include "tests/keep_written.h"
+
 namespace superstep {
 
 class ScratchFolder {
  public:
   ScratchFolder() {
     const auto* test = ::testing::UnitTest::GetInstance()->current_test_info();
+    test_ = fmt::format("{}.{}", test->test_suite_name(), test->name());
     path_ = std::filesystem::temp_directory_path() /
             fmt::format("superstep-{}-{}-{}", test->test_suite_name(), test->name(), ::getpid());
     std::filesystem::create_directories(path_);
   }
   ~ScratchFolder() {
+    keep_written(path_, test_);
     std::error_code ignored;
     std::filesystem::remove_all(path_, ignored);
   }
@@ -31,6 +35,7 @@ class ScratchFolder {
   }
 
  private:
+  std::string test_;
   std::filesystem::path path_;
 };
 

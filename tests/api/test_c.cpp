@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "superstep/c_api.h"
+#include "tests/keep_written.h"
 
 namespace {
 
@@ -243,6 +244,7 @@ TEST_F(CApi, TrainsTakesParametersAndExports) {
       std::filesystem::temp_directory_path() / ("superstep_c_" + std::to_string(getpid()) + ".onnx");
   EXPECT_EQ(superstep_model_write_onnx(handles_.model, file.c_str(), 0, 0), SUPERSTEP_OK) << last_words();
   EXPECT_GT(std::filesystem::file_size(file), 9473u * 4);
+  superstep::keep_written(file, "CApi");
   std::filesystem::remove(file);
 }
 

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "superstep/superstep.h"
+#include "tests/keep_written.h"
 #include "tests/processor.h"
 
 namespace superstep {
@@ -17,7 +18,10 @@ namespace fs = std::filesystem;
 class Api : public ::testing::Test {
  protected:
   void SetUp() override { fs::create_directories(folder_); }
-  void TearDown() override { fs::remove_all(folder_); }
+  void TearDown() override {
+    keep_written(folder_, "Api");
+    fs::remove_all(folder_);
+  }
 
   const fs::path folder_ = fs::temp_directory_path() / ("superstep_api_" + std::to_string(getpid()));
 };

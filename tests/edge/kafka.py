@@ -12,7 +12,8 @@ import unittest
 import json
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent))
+sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).resolve().parents[1] / 'written')]
+from keep_written import keep_written  # noqa: E402
 from kills import answers_of, metrics_of  # noqa: E402
 
 PROGRAM = MOCK = ''
@@ -23,6 +24,7 @@ class Kafka(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
+        self.addCleanup(keep_written, folder.name, self.id())
         self.folder = Path(folder.name)
         self.mock = subprocess.Popen([MOCK], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.addCleanup(self.mock.communicate)

@@ -14,7 +14,8 @@ import tempfile
 import time
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent))
+sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).resolve().parents[1] / 'written')]
+from keep_written import keep_written  # noqa: E402
 from program import free_port  # noqa: E402
 
 FRAMES = 4000
@@ -117,6 +118,7 @@ def main():
                 print(f'trial {trials} of seed {options.seed}, after {kills} kills: {wrong}')
                 return 1
             reference, trials = trial.rows, trials + 1
+            keep_written(folder, 'tests/edge/kills.py')
     print(f'{kills} kills in {trials - 1} series of {FRAMES} frames: every frame has one answer'
           f'{"" if reference is None else ", the same as without kills"}, every account is exact')
     return 0

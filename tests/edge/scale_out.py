@@ -13,7 +13,8 @@ import unittest
 import urllib.request
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent))
+sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).resolve().parents[1] / 'written')]
+from keep_written import keep_written  # noqa: E402
 from kills import metrics_of  # noqa: E402
 from program import free_port  # noqa: E402
 
@@ -49,6 +50,7 @@ class ScaleOut(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
+        self.addCleanup(keep_written, folder.name, self.id())
         self.folder, self.port, self.servers = Path(folder.name), free_port(), {}
 
     def start(self, name, *words):

@@ -17,7 +17,8 @@ import time
 import unittest
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent))
+sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).resolve().parents[1] / 'written')]
+from keep_written import keep_written  # noqa: E402
 from program import Served, free_port  # noqa: E402
 
 PROGRAM = CLIENT = ''
@@ -32,6 +33,7 @@ class OfService(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
+        self.addCleanup(keep_written, folder.name, self.id())
         self.folder = Path(folder.name)
 
     def served(self, *words, folder=None, port=0):

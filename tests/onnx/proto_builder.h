@@ -96,9 +96,21 @@ inline Message port(const std::string& name, std::int64_t data_type, const Names
 struct GraphParts {
   std::vector<Message> nodes, inputs, outputs, initializers;
 };
+// A name may be there once in a graph: the second MatMul is "the_MatMul_2".
+inline std::vector<Message> named_apart(std::vector<Message> nodes) {
+  std::map<std::string, int> seen;
+  for (Message& node : nodes) {
+    const std::string bytes = node.bytes();
+    const std::size_t at = bytes.find("the_");
+    if (at == std::string::npos) continue;
+    const std::string name = bytes.substr(at, static_cast<unsigned char>(bytes[at - 1]));
+    if (const int number = ++seen[name]; number > 1) node.text(3, name + "_" + std::to_string(number));
+  }
+  return nodes;
+}
 inline Message graph(const GraphParts& parts, const std::string& name = "test") {
   Message message;
-  for (const Message& part : parts.nodes) message.message(1, part);
+  for (const Message& part : named_apart(parts.nodes)) message.message(1, part);
   message.text(2, name);
   for (const Message& part : parts.initializers) message.message(5, part);
   for (const Message& part : parts.inputs) message.message(11, part);

@@ -115,8 +115,8 @@ TEST(Model, OpenSaysWhichFile) {
   EXPECT_TRUE(
       contains(error_of([&] { Model::open(scratch / "absent.onnx"); }), "absent.onnx: there is no such"));
   EXPECT_TRUE(contains(error_of([&] { Model::open(scratch / ""); }), "this is a folder, not a file"));
-  write_file_atomically(scratch / "bad.onnx", "bad");
-  EXPECT_TRUE(contains(error_of([&] { Model::open(scratch / "bad.onnx"); }), "bad.onnx: "));
+  write_file_atomically(scratch / "broken.onnx", "bad");
+  EXPECT_TRUE(contains(error_of([&] { Model::open(scratch / "broken.onnx"); }), "broken.onnx: "));
 }
 
 // Bytes of memory that are ours alone: pages of a mapped file that were read count too.

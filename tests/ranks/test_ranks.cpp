@@ -21,6 +21,7 @@
 #include "superstep/run/train/checkpoint.h"
 #include "tests/cli/program.h"
 #include "tests/contains.h"
+#include "tests/keep_written.h"
 
 namespace superstep {
 namespace {
@@ -38,7 +39,9 @@ class Ranks : public ::testing::Test {
     fs::create_directories(folder_);
   }
   void TearDown() override {
-    if (!folder_.empty()) fs::remove_all(folder_);
+    if (folder_.empty()) return;
+    keep_written(folder_, "Ranks");
+    fs::remove_all(folder_);
   }
   static std::string mpirun(int ranks) {
     return std::string("timeout 120 ") + MPIRUN + " -n " + std::to_string(ranks) +

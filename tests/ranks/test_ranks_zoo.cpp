@@ -13,6 +13,7 @@
 
 #include "superstep/run/ranks/communicator.h"
 #include "tests/cli/program.h"
+#include "tests/keep_written.h"
 
 namespace superstep {
 namespace {
@@ -66,7 +67,9 @@ class RanksOfTheZoo : public ::testing::TestWithParam<Case> {
     fs::create_directories(folder_);
   }
   void TearDown() override {
-    if (!folder_.empty()) fs::remove_all(folder_);
+    if (folder_.empty()) return;
+    keep_written(folder_, "RanksOfTheZoo");
+    fs::remove_all(folder_);
   }
 
   double loss_on(int ranks, int threads) {

@@ -13,10 +13,12 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent))
+HERE = Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE), str(HERE.parents[1] / 'tests/written')]
 
 import samples  # noqa: E402
 from harness import Walk  # noqa: E402
+from keep_written import keep_written  # noqa: E402
 from subjects import commands, damage, disks, kills, signals, surroundings, threads, values  # noqa: E402
 
 SUBJECTS = {
@@ -105,6 +107,7 @@ def main() -> int:
                 continue
             rows.append((name, *walk_through(name, attempts, chosen.jobs)))
     finally:
+        keep_written(folder, 'tools/walk')
         if not chosen.keep:
             shutil.rmtree(folder, ignore_errors=True)
     if chosen.list:

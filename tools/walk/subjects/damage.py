@@ -51,7 +51,7 @@ class Whole:
 
 def of_file(walk: Walk, name: str, original: Path, command: str, seed: int, whole=None) -> Attempt:
     def action():
-        folder = walk.fresh('damage')
+        folder = walk.fresh('broken')
         (folder / name).write_bytes(mutated(original.read_bytes(), seed))
         wrong = judge(walk, folder, command.format(file=name, model=walk.samples['model.onnx']), name, whole)
         if wrong is None:
@@ -84,7 +84,7 @@ def of_runs(walk: Walk, count: int) -> list:
 
 def of_run(walk: Walk, original: Path, file: Path, command: str, seed: int) -> Attempt:
     def action():
-        folder = walk.fresh('damaged-run')
+        folder = walk.fresh('broken-run')
         shutil.copytree(original, folder / 'run')
         (folder / 'run' / file).write_bytes(mutated((original / file).read_bytes(), seed))
         wrong = judge(walk, folder, command, 'run')

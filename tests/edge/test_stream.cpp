@@ -15,6 +15,7 @@
 #include "superstep/run/user/arrays.h"
 #include "tests/edge/models.h"
 #include "tests/expect_error.h"
+#include "tests/file_size_limit.h"
 #include "tests/scratch.h"
 
 namespace superstep::edge {
@@ -352,6 +353,78 @@ TEST(Stream, GoesOnAfterWhatItCannotUse) {
   EXPECT_EQ(account.late, 1U);
   EXPECT_EQ(account.missing, 0U);
   EXPECT_TRUE(account.balances());
+}
+
+// Not those that are being written, under another name.
+std::size_t whole_files_in(const std::filesystem::path& folder) {
+  std::size_t count = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(folder))
+    count += entry.path().extension() == ".h5" || entry.path().extension() == ".json";
+  return count;
+}
+
+constexpr std::uint64_t each = 150;  // frames of a series: more than a file's answers
+constexpr std::uint64_t least = each * 2 * sizeof(std::uint64_t);  // bytes of answers: two numbers each
+
+void send_all(Sender& sender, const std::string& series, std::uint64_t count) {
+  const Tensor frames = mlp_frames(1, 1);
+  const std::vector<std::int64_t> extents(frames.shape().begin() + 1, frames.shape().end());
+  for (std::uint64_t number = 0; number < count; ++number)
+    sender.send(encode_frame(WireFormat::raw, {.series = series,
+                                               .number = number,
+                                               .extents = extents,
+                                               .pixels = {frames.bytes(), frames.byte_count()}}));
+  sender.send(encode_end(WireFormat::raw, {series}));
+}
+
+// A disk that is full under the answers: frames are answered on, also of the next series; what finds no room
+// waits in memory and is written when there is some; nothing half-written is there at any time.
+TEST(Stream, GoesOnWhereAFullDiskTakesNoAnswers) {
+  const ScratchFolder folder;
+  Way way(folder / "out");
+  Sender sender(way.receiver.pull_endpoint());
+  {
+    const FileSizeLimit full(512);
+    send_all(sender, "a", each);
+    send_all(sender, "b", each);
+    way.wait_for_series(2);
+    const StreamAccount account = way.receiver.account();
+    EXPECT_EQ(account.of(Outcome::served), 2 * each);
+    EXPECT_TRUE(account.balances());
+    for (int i = 0; i < 1000 && way.receiver.account().unwritten_bytes < 2 * least; ++i)
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    EXPECT_GE(way.receiver.account().unwritten_bytes, 2 * least);
+    EXPECT_NE(way.receiver.failure(), "");
+    EXPECT_EQ(whole_files_in(folder / "out"), 0U);
+  }
+  for (int i = 0; i < 6000 && !std::filesystem::exists(folder / "out/b.json"); ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  way.end();
+  EXPECT_EQ(way.receiver.failure(), "");
+  EXPECT_EQ(way.receiver.account().unwritten_bytes, 0U);
+  std::int64_t rows = 0;
+  for (const std::string& file : way.receiver.files())
+    rows += run::read_arrays(file).at("frame").element_count();
+  EXPECT_EQ(rows, static_cast<std::int64_t>(2 * each));
+  EXPECT_TRUE(std::filesystem::exists(folder / "out/a-0001.h5")) << "numbers are of files that are there";
+  EXPECT_TRUE(std::filesystem::exists(folder / "out/a.json"));
+}
+
+// There is no room to the end: it ends all the same, and says so.
+TEST(Stream, EndsWhereAFullDiskTakesNoAnswers) {
+  const ScratchFolder folder;
+  Way way(folder / "out");
+  Sender sender(way.receiver.pull_endpoint());
+  const FileSizeLimit full(512);
+  send_all(sender, "a", each);
+  way.wait_for_series(1);
+  const StreamAccount account = way.end();
+  EXPECT_EQ(account.of(Outcome::served), each);
+  EXPECT_GE(account.unwritten_bytes, least);
+  EXPECT_NE(way.receiver.failure(), "");
+  EXPECT_TRUE(way.receiver.files().empty());
+  EXPECT_EQ(whole_files_in(folder / "out"), 0U);
+  EXPECT_TRUE(std::filesystem::is_empty(folder / "out")) << "nothing half-written is left";
 }
 
 // A detector that goes away leaves its series incomplete; the next one is served at once, and memory is

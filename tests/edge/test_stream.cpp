@@ -536,6 +536,65 @@ TEST(Stream, PublishesAnswers) {
   EXPECT_EQ(parts[1].size(), model.current()->ports().outputs[0].row_bytes());
 }
 
+// From when frames were due: a server that stands still for a while is seen by every frame that was due
+// meanwhile, though the detector could not send them.
+TEST(Stream, TimesAnswersFromWhenFramesWereDue) {
+  ServiceSettings service = small_service(1);
+  service.batcher.when_full = QueueFull::wait;
+  ModelService model("m", {.what = "mlp"}, service);
+  const std::string frames_at = free_endpoint();
+  Receiver receiver({.pull = frames_at, .publish = "tcp://127.0.0.1:*"}, model);
+  const Tensor frames = mlp_frames(4, 1);
+  constexpr std::uint64_t count = 1000;
+  const DetectorReport report = send_series(frames, {.to = frames_at,
+                                                     .format = WireFormat::raw,
+                                                     .series = "timed",
+                                                     .frames = count,
+                                                     .rate = 1000,
+                                                     .faults = {.drop = 0.02, .twice = 0.02, .corrupt = 0.02},
+                                                     .answers = receiver.publish_endpoint()});
+  EXPECT_EQ(report.latencies.size() + report.unanswered, count - report.dropped - report.corrupt);
+  EXPECT_EQ(report.unanswered, 0U);
+  EXPECT_TRUE(std::ranges::is_sorted(report.latencies));
+  EXPECT_GT(report.latencies.front(), 0);
+
+  // A listener in the publisher's place that answers half a second late, and not to every frame.
+  const auto outlet = open_publisher("tcp://127.0.0.1:*");
+  const std::string slow_at = free_endpoint();
+  std::thread slow([&] {
+    Socket pull(SocketKind::pull, slow_at, {.high_water = 1});
+    MessageParts parts;
+    bool first = true;
+    while (pull.receive(parts, std::chrono::milliseconds(2000))) {
+      std::vector<std::span<const std::byte>> views(parts.begin(), parts.end());
+      const StreamMessage message = decode_message(views);
+      const auto* frame = std::get_if<Frame>(&message);
+      if (!frame) continue;
+      if (std::exchange(first, false)) std::this_thread::sleep_for(std::chrono::milliseconds(500));
+      const std::vector<std::string> answer{
+          json{{"protocol", "superstep-answer/1"}, {"series", "slow"}, {"frame", frame->number}}.dump()};
+      if (frame->number != 7) outlet->send(answer, std::chrono::milliseconds(0));
+    }
+  });
+  const DetectorReport late = send_series(frames, {.to = slow_at,
+                                                   .format = WireFormat::raw,
+                                                   .series = "slow",
+                                                   .frames = 100,
+                                                   .rate = 1000,
+                                                   .high_water = 1,
+                                                   .answers = outlet->endpoint()});
+  slow.join();
+  EXPECT_EQ(late.unanswered, 1U);
+  ASSERT_EQ(late.latencies.size(), 99U);
+  EXPECT_GT(late.latencies.front(), 0.39) << "the last was due 0.1 s after the first";
+  expect_error(ErrorCode::invalid_argument, {"--answers", "--rate"}, [&] {
+    send_series(frames, {.to = free_endpoint(), .frames = 1, .rate = 0, .answers = outlet->endpoint()});
+  });
+  expect_error(ErrorCode::io, {"nobody publishes"}, [&] {
+    send_series(frames, {.to = free_endpoint(), .frames = 1, .answers = free_endpoint(), .patience = 0.2});
+  });
+}
+
 // The queue is full for long: a stream is held back, and nothing is lost; or the oldest go, and are counted.
 TEST(Stream, IsHeldBackOrDropsAsItIsTold) {
   for (const QueueFull when_full : {QueueFull::wait, QueueFull::drop_oldest}) {

@@ -111,6 +111,26 @@ TEST(Wire, ReadsCompressedPixels) {
   EXPECT_EQ(checked, 16U);
 }
 
+// Every number of elements: whole blocks, parts of one, the few at the end that are as they were.
+TEST(Wire, CompressesPixelsAndReadsThem) {
+  for (const char* method : {"lz4", "bslz4"})
+    for (const ElementType type : {ElementType::u8, ElementType::u16, ElementType::u32, ElementType::f64})
+      for (const std::int64_t count : {1, 7, 8, 9, 64, 100, 511, 512, 520, 1024, 4096, 8192, 9000, 30'001}) {
+        Tensor pixels(type, {count});
+        RandomStream random(static_cast<std::uint64_t>(count));
+        for (std::int64_t i = 0; i < count; ++i) pixels.set(i, static_cast<double>(random.below(200)));
+        const auto message = encode_frame(WireFormat::stream2, frame_over(pixels), method);
+        const auto read = std::get<Frame>(decode(message));
+        ASSERT_TRUE(std::equal(read.pixels.begin(), read.pixels.end(), pixels.bytes())) << method << count;
+        if (count > 8000 && type != ElementType::u8) {
+          EXPECT_LT(message[0].size(), pixels.byte_count());
+        }
+      }
+  Tensor pixels(ElementType::u8, {4});
+  EXPECT_THROW(encode_frame(WireFormat::raw, frame_over(pixels), "lz4"), Error);
+  EXPECT_THROW(encode_frame(WireFormat::stream2, frame_over(pixels), "zip"), Error);
+}
+
 TEST(Wire, RefusesEveryMessageThatIsCutShort) {
   Tensor pixels(ElementType::u16, {2, 3});
   for (const WireFormat format : {WireFormat::raw, WireFormat::stream2})

@@ -17,7 +17,7 @@ namespace {
 
 struct Arguments {
   std::string what, answers, dataset, to = "tcp://127.0.0.1:31001", format = "stream2", series = "series",
-                                      arrive = "constant", faults;
+                                      compress = "none", arrive = "constant", faults;
   double rate = 1000, patience = 30;
   bool acknowledge = false;
   std::int64_t frames = 10'000, different = 1024, burst = 64, seed = 1;
@@ -38,6 +38,7 @@ constexpr const char* examples =
 edge::DetectorSettings settings_of(const Arguments& a) {
   return {.to = a.to,
           .format = edge::wire_format_from_name(a.format),
+          .compression = a.compress == "none" ? "" : a.compress,
           .series = a.series,
           .frames = static_cast<std::uint64_t>(a.frames),
           .rate = a.rate,
@@ -106,6 +107,7 @@ void stream(const Arguments& arguments) {
   }
   write_result(command_result("stream", arguments.what,
                               {{"format", arguments.format},
+                               {"compress", arguments.compress},
                                {"series", arguments.series},
                                {"rate", arguments.rate},
                                {"arrive", arguments.arrive},
@@ -156,6 +158,10 @@ void declare_stream(CLI::App& command) {
   command.add_option("--format", a->format, "stream2 (DECTRIS' stream version 2) or raw (superstep-frame/1)")
       ->check(CLI::IsMember({"stream2", "raw"}))
       ->type_name("FORMAT")
+      ->capture_default_str();
+  command.add_option("--compress", a->compress, "pixels in stream2: none, lz4, bslz4")
+      ->check(CLI::IsMember({"none", "lz4", "bslz4"}))
+      ->type_name("HOW")
       ->capture_default_str();
   command.add_option("--rate", a->rate, "frames a second; 0: as fast as they are taken")
       ->type_name("R")

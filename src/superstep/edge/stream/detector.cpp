@@ -128,7 +128,7 @@ class Detector {
     const bool drop = random.uniform() < settings_.faults.drop,
                twice = random.uniform() < settings_.faults.twice,
                corrupt = random.uniform() < settings_.faults.corrupt;
-    std::vector<std::string> message = encode_frame(settings_.format, frame(number));
+    std::vector<std::string> message = encode_frame(settings_.format, frame(number), settings_.compression);
     if (answers_ && !drop && !corrupt) due_times_[number] = when;
     if (settings_.rate > 0) std::this_thread::sleep_until(when);
     if (interrupted()) throw Error(ErrorCode::interrupted, fmt::format("at frame {}", number));

@@ -27,6 +27,7 @@ struct DetectorSettings {
   std::string to = "tcp://127.0.0.1:31001";            // bound
   std::vector<std::pair<double, double>> positions{};  // (y, x) in m, sent round and round like frames
   WireFormat format = WireFormat::stream2;
+  std::string compression{};  // of pixels in stream2: "lz4" or "bslz4"; empty: none
   std::string series = "series";
   std::uint64_t frames = 0;
   double rate = 1000;  // frames a second; 0: as fast as they are taken

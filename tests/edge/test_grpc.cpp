@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "superstep/edge/grpc/server.h"
+#include "superstep/edge/load/load.h"
 #include "tests/edge/models.h"
 #include "tests/expect_error.h"
 
@@ -42,6 +43,7 @@ struct Served {
 TEST(Grpc, IsSaidToBeAbsent) {
   Served served;
   expect_error(ErrorCode::unsupported, {"built without gRPC", "libgrpc++-dev"}, [&] { served.start(); });
+  expect_error(ErrorCode::unsupported, {"built without gRPC"}, [&] { open_target("grpc://127.0.0.1:1/m"); });
 }
 
 #else
@@ -304,6 +306,39 @@ TEST(Grpc, WhatIsAskedIsAnsweredBeforeTheEnd) {
   EXPECT_TRUE(reply.get().status.ok());
   EXPECT_EQ(refused.status.error_code(), grpc::StatusCode::UNAVAILABLE);
   EXPECT_EQ(served.budget.left(), served.budget.all());
+}
+
+// A client of this house: what it says was answered is what the server counts; a server that goes is missed.
+TEST(Grpc, IsPutUnderLoad) {
+  Served served;
+  auto server = served.start();
+  const std::string where = "grpc://127.0.0.1:" + std::to_string(server->port());
+  const LoadTarget target = open_target(where + "/m");
+  ASSERT_EQ(target.inputs.size(), 1U);
+  EXPECT_EQ(target.inputs[0].name, served.port().name);
+  EXPECT_EQ(target.version, served.repository.find("m")->current()->id());
+  EXPECT_EQ(target.inputs[0].extents[0], -1);
+  std::uint64_t all = 0;
+  for (const double rate : {0.0, 300.0}) {
+    const LoadReport report =
+        apply_load(target, {.rate = rate, .connections = 4, .rows = 3, .warm_up = 0, .seconds = 0.5});
+    EXPECT_EQ(report.unanswered, 0U);
+    ASSERT_EQ(report.statuses.size(), 1U);
+    EXPECT_GT(report.statuses.at(200), 50U);
+    EXPECT_EQ(report.latencies.size(), report.statuses.at(200));
+    all += report.statuses.at(200);
+  }
+  EXPECT_EQ(served.account().of(Outcome::served).requests, all);
+  EXPECT_EQ(served.account().of(Outcome::served).rows, 3 * all);
+  expect_error(ErrorCode::not_found, {"'n'"}, [&] { open_target(where + "/n"); });
+  expect_error(ErrorCode::invalid_argument, {"grpc://HOST:PORT/NAME"}, [&] { open_target(where); });
+  std::thread end([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    server->finish(Clock::now());
+  });
+  const LoadReport report = apply_load(target, {.connections = 4, .warm_up = 0, .seconds = 60});
+  end.join();
+  EXPECT_GE(report.statuses.at(0), 1U) << "it ends when nobody is left to ask";
 }
 
 TEST(Grpc, AnAddressThatIsTakenIsAnError) {

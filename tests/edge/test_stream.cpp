@@ -15,6 +15,7 @@
 #include "superstep/run/user/arrays.h"
 #include "tests/edge/models.h"
 #include "tests/expect_error.h"
+#include "tests/file_size_limit.h"
 #include "tests/scratch.h"
 
 namespace superstep::edge {
@@ -108,6 +109,26 @@ TEST(Wire, ReadsCompressedPixels) {
     ++checked;
   }
   EXPECT_EQ(checked, 16U);
+}
+
+// Every number of elements: whole blocks, parts of one, the few at the end that are as they were.
+TEST(Wire, CompressesPixelsAndReadsThem) {
+  for (const char* method : {"lz4", "bslz4"})
+    for (const ElementType type : {ElementType::u8, ElementType::u16, ElementType::u32, ElementType::f64})
+      for (const std::int64_t count : {1, 7, 8, 9, 64, 100, 511, 512, 520, 1024, 4096, 8192, 9000, 30'001}) {
+        Tensor pixels(type, {count});
+        RandomStream random(static_cast<std::uint64_t>(count));
+        for (std::int64_t i = 0; i < count; ++i) pixels.set(i, static_cast<double>(random.below(200)));
+        const auto message = encode_frame(WireFormat::stream2, frame_over(pixels), method);
+        const auto read = std::get<Frame>(decode(message));
+        ASSERT_TRUE(std::equal(read.pixels.begin(), read.pixels.end(), pixels.bytes())) << method << count;
+        if (count > 8000 && type != ElementType::u8) {
+          EXPECT_LT(message[0].size(), pixels.byte_count());
+        }
+      }
+  Tensor pixels(ElementType::u8, {4});
+  EXPECT_THROW(encode_frame(WireFormat::raw, frame_over(pixels), "lz4"), Error);
+  EXPECT_THROW(encode_frame(WireFormat::stream2, frame_over(pixels), "zip"), Error);
 }
 
 TEST(Wire, RefusesEveryMessageThatIsCutShort) {
@@ -354,6 +375,78 @@ TEST(Stream, GoesOnAfterWhatItCannotUse) {
   EXPECT_TRUE(account.balances());
 }
 
+// Not those that are being written, under another name.
+std::size_t whole_files_in(const std::filesystem::path& folder) {
+  std::size_t count = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(folder))
+    count += entry.path().extension() == ".h5" || entry.path().extension() == ".json";
+  return count;
+}
+
+constexpr std::uint64_t each = 150;  // frames of a series: more than a file's answers
+constexpr std::uint64_t least = each * 2 * sizeof(std::uint64_t);  // bytes of answers: two numbers each
+
+void send_all(Sender& sender, const std::string& series, std::uint64_t count) {
+  const Tensor frames = mlp_frames(1, 1);
+  const std::vector<std::int64_t> extents(frames.shape().begin() + 1, frames.shape().end());
+  for (std::uint64_t number = 0; number < count; ++number)
+    sender.send(encode_frame(WireFormat::raw, {.series = series,
+                                               .number = number,
+                                               .extents = extents,
+                                               .pixels = {frames.bytes(), frames.byte_count()}}));
+  sender.send(encode_end(WireFormat::raw, {series}));
+}
+
+// A disk that is full under the answers: frames are answered on, also of the next series; what finds no room
+// waits in memory and is written when there is some; nothing half-written is there at any time.
+TEST(Stream, GoesOnWhereAFullDiskTakesNoAnswers) {
+  const ScratchFolder folder;
+  Way way(folder / "out");
+  Sender sender(way.receiver.pull_endpoint());
+  {
+    const FileSizeLimit full(512);
+    send_all(sender, "a", each);
+    send_all(sender, "b", each);
+    way.wait_for_series(2);
+    const StreamAccount account = way.receiver.account();
+    EXPECT_EQ(account.of(Outcome::served), 2 * each);
+    EXPECT_TRUE(account.balances());
+    for (int i = 0; i < 1000 && way.receiver.account().unwritten_bytes < 2 * least; ++i)
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    EXPECT_GE(way.receiver.account().unwritten_bytes, 2 * least);
+    EXPECT_NE(way.receiver.failure(), "");
+    EXPECT_EQ(whole_files_in(folder / "out"), 0U);
+  }
+  for (int i = 0; i < 6000 && !std::filesystem::exists(folder / "out/b.json"); ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  way.end();
+  EXPECT_EQ(way.receiver.failure(), "");
+  EXPECT_EQ(way.receiver.account().unwritten_bytes, 0U);
+  std::int64_t rows = 0;
+  for (const std::string& file : way.receiver.files())
+    rows += run::read_arrays(file).at("frame").element_count();
+  EXPECT_EQ(rows, static_cast<std::int64_t>(2 * each));
+  EXPECT_TRUE(std::filesystem::exists(folder / "out/a-0001.h5")) << "numbers are of files that are there";
+  EXPECT_TRUE(std::filesystem::exists(folder / "out/a.json"));
+}
+
+// There is no room to the end: it ends all the same, and says so.
+TEST(Stream, EndsWhereAFullDiskTakesNoAnswers) {
+  const ScratchFolder folder;
+  Way way(folder / "out");
+  Sender sender(way.receiver.pull_endpoint());
+  const FileSizeLimit full(512);
+  send_all(sender, "a", each);
+  way.wait_for_series(1);
+  const StreamAccount account = way.end();
+  EXPECT_EQ(account.of(Outcome::served), each);
+  EXPECT_GE(account.unwritten_bytes, least);
+  EXPECT_NE(way.receiver.failure(), "");
+  EXPECT_TRUE(way.receiver.files().empty());
+  EXPECT_EQ(whole_files_in(folder / "out"), 0U);
+  EXPECT_TRUE(std::filesystem::is_empty(folder / "out")) << "nothing half-written is left";
+}
+
 // A detector that goes away leaves its series incomplete; the next one is served at once, and memory is
 // bounded.
 TEST(Stream, SurvivesDetectorsThatDisappear) {
@@ -461,6 +554,65 @@ TEST(Stream, PublishesAnswers) {
   EXPECT_EQ(head["protocol"], "superstep-answer/1");
   EXPECT_EQ(head["version"], model.current()->id());
   EXPECT_EQ(parts[1].size(), model.current()->ports().outputs[0].row_bytes());
+}
+
+// From when frames were due: a server that stands still for a while is seen by every frame that was due
+// meanwhile, though the detector could not send them.
+TEST(Stream, TimesAnswersFromWhenFramesWereDue) {
+  ServiceSettings service = small_service(1);
+  service.batcher.when_full = QueueFull::wait;
+  ModelService model("m", {.what = "mlp"}, service);
+  const std::string frames_at = free_endpoint();
+  Receiver receiver({.pull = frames_at, .publish = "tcp://127.0.0.1:*"}, model);
+  const Tensor frames = mlp_frames(4, 1);
+  constexpr std::uint64_t count = 1000;
+  const DetectorReport report = send_series(frames, {.to = frames_at,
+                                                     .format = WireFormat::raw,
+                                                     .series = "timed",
+                                                     .frames = count,
+                                                     .rate = 1000,
+                                                     .faults = {.drop = 0.02, .twice = 0.02, .corrupt = 0.02},
+                                                     .answers = receiver.publish_endpoint()});
+  EXPECT_EQ(report.latencies.size() + report.unanswered, count - report.dropped - report.corrupt);
+  EXPECT_EQ(report.unanswered, 0U);
+  EXPECT_TRUE(std::ranges::is_sorted(report.latencies));
+  EXPECT_GT(report.latencies.front(), 0);
+
+  // A listener in the publisher's place that answers half a second late, and not to every frame.
+  const auto outlet = open_publisher("tcp://127.0.0.1:*");
+  const std::string slow_at = free_endpoint();
+  std::thread slow([&] {
+    Socket pull(SocketKind::pull, slow_at, {.high_water = 1});
+    MessageParts parts;
+    bool first = true;
+    while (pull.receive(parts, std::chrono::milliseconds(2000))) {
+      std::vector<std::span<const std::byte>> views(parts.begin(), parts.end());
+      const StreamMessage message = decode_message(views);
+      const auto* frame = std::get_if<Frame>(&message);
+      if (!frame) continue;
+      if (std::exchange(first, false)) std::this_thread::sleep_for(std::chrono::milliseconds(500));
+      const std::vector<std::string> answer{
+          json{{"protocol", "superstep-answer/1"}, {"series", "slow"}, {"frame", frame->number}}.dump()};
+      if (frame->number != 7) outlet->send(answer, std::chrono::milliseconds(0));
+    }
+  });
+  const DetectorReport late = send_series(frames, {.to = slow_at,
+                                                   .format = WireFormat::raw,
+                                                   .series = "slow",
+                                                   .frames = 100,
+                                                   .rate = 1000,
+                                                   .high_water = 1,
+                                                   .answers = outlet->endpoint()});
+  slow.join();
+  EXPECT_EQ(late.unanswered, 1U);
+  ASSERT_EQ(late.latencies.size(), 99U);
+  EXPECT_GT(late.latencies.front(), 0.39) << "the last was due 0.1 s after the first";
+  expect_error(ErrorCode::invalid_argument, {"--answers", "--rate"}, [&] {
+    send_series(frames, {.to = free_endpoint(), .frames = 1, .rate = 0, .answers = outlet->endpoint()});
+  });
+  expect_error(ErrorCode::io, {"nobody publishes"}, [&] {
+    send_series(frames, {.to = free_endpoint(), .frames = 1, .answers = free_endpoint(), .patience = 0.2});
+  });
 }
 
 // The queue is full for long: a stream is held back, and nothing is lost; or the oldest go, and are counted.

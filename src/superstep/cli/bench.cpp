@@ -45,6 +45,7 @@ constexpr const char* examples =
     "all-reduce\n"
     "  superstep bench gradients --ranks 2 --sizes 1M..64M           what their exchange adds to a step\n"
     "  superstep bench serve http://127.0.0.1:8000 --request-rate 500,1000,2000    a server under load\n"
+    "  superstep bench serve grpc://127.0.0.1:8001/peaks --concurrency 1,8         the same over gRPC\n"
     "  superstep bench gemm,lstm --processes 5                       repeats in fresh processes\n"
     "  superstep bench gemm --self-check                             do two runs agree?\n"
     "Times are medians of all samples after a warm-up; [low, high] holds the median with 95 %.";

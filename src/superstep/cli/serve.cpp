@@ -215,6 +215,9 @@ std::string stream_table(const edge::ServeReport& report) {
   table.add_row(row);
   std::string text = table.to_string();
   for (const std::string& file : report.files) text += fmt::format("written to {}\n", file);
+  if (report.stream.unwritten_bytes > 0)
+    text += fmt::format("{} of answers are in no file: there was no room for them\n",
+                        format_bytes(static_cast<double>(report.stream.unwritten_bytes)));
   return text;
 }
 
@@ -235,6 +238,9 @@ std::vector<Metric> metrics_of(const edge::ServeReport& report) {
   for (const auto& [name, count] : stream_counts(report.stream))
     metrics.push_back(
         {.name = fmt::format("frames_{}", name), .value = static_cast<double>(count), .unit = ""});
+  metrics.push_back({.name = "answers_unwritten",
+                     .value = static_cast<double>(report.stream.unwritten_bytes),
+                     .unit = "B"});
   return metrics;
 }
 

@@ -7,6 +7,7 @@
 
 #include "superstep/base/text.h"
 #include "superstep/cli/command.h"
+#include "superstep/cli/shared/latencies.h"
 #include "superstep/cli/shared/outcome.h"
 #include "superstep/edge/stream/detector.h"
 #include "superstep/edge/stream/frames.h"
@@ -15,8 +16,8 @@ namespace superstep::cli {
 namespace {
 
 struct Arguments {
-  std::string what, dataset, to = "tcp://127.0.0.1:31001", format = "stream2", series = "series",
-                             arrive = "constant", faults;
+  std::string what, answers, dataset, to = "tcp://127.0.0.1:31001", format = "stream2", series = "series",
+                                      compress = "none", arrive = "constant", faults;
   double rate = 1000, patience = 30;
   bool acknowledge = false;
   std::int64_t frames = 10'000, different = 1024, burst = 64, seed = 1;
@@ -28,6 +29,8 @@ constexpr const char* examples =
     "  superstep stream scan.h5 --dataset data --to 'tcp://*:31001' --series scan-7\n"
     "  superstep stream braggnn --faults drop=1e-3,dup=1e-3,corrupt=1e-4,reorder=8\n"
     "  superstep serve run/ --pull tcp://127.0.0.1:31001         takes them\n"
+    "  superstep stream braggnn --answers tcp://127.0.0.1:31002  how long answers take that --publish "
+    "publishes\n"
     "What is dropped, doubled and damaged is drawn by --seed and counted, so that a receiver's account can "
     "be\n"
     "held against it: it must miss what was dropped and what was damaged.";
@@ -35,6 +38,7 @@ constexpr const char* examples =
 edge::DetectorSettings settings_of(const Arguments& a) {
   return {.to = a.to,
           .format = edge::wire_format_from_name(a.format),
+          .compression = a.compress == "none" ? "" : a.compress,
           .series = a.series,
           .frames = static_cast<std::uint64_t>(a.frames),
           .rate = a.rate,
@@ -44,6 +48,7 @@ edge::DetectorSettings settings_of(const Arguments& a) {
           .burst = static_cast<std::uint64_t>(a.burst),
           .faults = edge::faults_from_text(a.faults),
           .seed = static_cast<std::uint64_t>(a.seed),
+          .answers = a.answers,
           .acknowledge = a.acknowledge,
           .patience = a.patience};
 }
@@ -59,6 +64,15 @@ void print(const Arguments& a, const Tensor& pixels, const edge::DetectorReport&
              count(report.dropped), count(report.twice), count(report.corrupt), count(report.reordered));
   fmt::print("held back by the receiver {} times; 99 % were at most {} late\n", count(report.held_back),
              format_seconds(report.lateness_p99));
+  if (!a.answers.empty())
+    fmt::print(
+        "answers to {}, none to {}; from when a frame was due to when its answer came: p50 {}, p90 {}, p99 "
+        "{}, p99.9 {}, "
+        "largest {}\n",
+        count(report.latencies.size()), count(report.unanswered), percentile(report.latencies, 0.5),
+        percentile(report.latencies, 0.9), percentile(report.latencies, 0.99),
+        percentile(report.latencies, 0.999),
+        report.latencies.empty() ? "-" : format_seconds(report.latencies.back()));
   if (a.acknowledge)
     fmt::print("all were acknowledged; sent again for want of it: {}\n", count(report.sent_again));
   if (a.rate > 0 && rate < 0.99 * a.rate)
@@ -76,24 +90,34 @@ void stream(const Arguments& arguments) {
   const auto metric = [](const char* name, double value, const char* unit) {
     return Metric{.name = name, .value = value, .unit = unit};
   };
-  write_result(command_result(
-      "stream", arguments.what,
-      {{"format", arguments.format},
-       {"series", arguments.series},
-       {"rate", arguments.rate},
-       {"arrive", arguments.arrive},
-       {"faults", arguments.faults},
-       {"seed", arguments.seed},
-       {"shape", pixels.shape().extents()}},
-      {metric("frames_rate", static_cast<double>(arguments.frames) / report.seconds, "frames/s"),
-       metric("frames", static_cast<double>(arguments.frames), ""),
-       metric("sent", static_cast<double>(report.sent), ""),
-       metric("dropped", static_cast<double>(report.dropped), ""),
-       metric("twice", static_cast<double>(report.twice), ""),
-       metric("corrupt", static_cast<double>(report.corrupt), ""),
-       metric("sent_again", static_cast<double>(report.sent_again), ""),
-       metric("held_back", static_cast<double>(report.held_back), ""),
-       metric("lateness_p99", report.lateness_p99, "s")}));
+  std::vector<Metric> metrics{
+      metric("frames_rate", static_cast<double>(arguments.frames) / report.seconds, "frames/s"),
+      metric("frames", static_cast<double>(arguments.frames), ""),
+      metric("sent", static_cast<double>(report.sent), ""),
+      metric("dropped", static_cast<double>(report.dropped), ""),
+      metric("twice", static_cast<double>(report.twice), ""),
+      metric("corrupt", static_cast<double>(report.corrupt), ""),
+      metric("sent_again", static_cast<double>(report.sent_again), ""),
+      metric("held_back", static_cast<double>(report.held_back), ""),
+      metric("lateness_p99", report.lateness_p99, "s")};
+  if (!arguments.answers.empty()) {
+    metrics.push_back(metric("answered", static_cast<double>(report.latencies.size()), ""));
+    metrics.push_back(metric("unanswered", static_cast<double>(report.unanswered), ""));
+    add_latencies(report.latencies, metrics);
+  }
+  write_result(command_result("stream", arguments.what,
+                              {{"format", arguments.format},
+                               {"compress", arguments.compress},
+                               {"series", arguments.series},
+                               {"rate", arguments.rate},
+                               {"arrive", arguments.arrive},
+                               {"faults", arguments.faults},
+                               {"seed", arguments.seed},
+                               {"shape", pixels.shape().extents()}},
+                              metrics));
+  if (!arguments.answers.empty() && report.latencies.empty())
+    throw Error(ErrorCode::io, "no frame was answered", arguments.answers,
+                "is it where the server that takes the frames has its --publish?");
 }
 
 void declare_source(CLI::App& command, Arguments& a) {
@@ -135,6 +159,10 @@ void declare_stream(CLI::App& command) {
       ->check(CLI::IsMember({"stream2", "raw"}))
       ->type_name("FORMAT")
       ->capture_default_str();
+  command.add_option("--compress", a->compress, "pixels in stream2: none, lz4, bslz4")
+      ->check(CLI::IsMember({"none", "lz4", "bslz4"}))
+      ->type_name("HOW")
+      ->capture_default_str();
   command.add_option("--rate", a->rate, "frames a second; 0: as fast as they are taken")
       ->type_name("R")
       ->check(number_from(0, 1e7))
@@ -151,6 +179,11 @@ void declare_stream(CLI::App& command) {
       .add_option("--faults", a->faults,
                   "drop=SHARE, dup=SHARE, corrupt=SHARE, reorder=N, stall=SECONDS@EVERY, separated by commas")
       ->type_name("FAULT,...");
+  command
+      .add_option("--answers", a->answers,
+                  "where the server publishes answers (its --publish): say how long they take, from when a "
+                  "frame was due")
+      ->type_name("ADDRESS");
   command.add_flag("--acknowledge", a->acknowledge,
                    "send again what the receiver has not said to keep: superstep serve --journal does");
   command.add_option("--patience", a->patience, "seconds to wait for a receiver")

@@ -9,6 +9,7 @@
 #include "superstep/base/system/standard_streams.h"
 #include "superstep/base/text.h"
 #include "superstep/cli/command.h"
+#include "superstep/cli/shared/latencies.h"
 #include "superstep/edge/load/load.h"
 
 namespace superstep::cli {
@@ -50,31 +51,30 @@ std::uint64_t failures_of(const edge::LoadReport& report) {
   return failures;
 }
 
+// Over gRPC tensors always go as they lie in memory.
+const char* form_of(const edge::LoadTarget& target, bool binary) {
+  return binary || target.transport == edge::Transport::grpc ? "binary" : "json";
+}
+
 double mean_of(double sum, std::uint64_t count) { return count > 0 ? sum / static_cast<double>(count) : 0; }
 
-// A percentile wants ten samples beyond it.
-bool has_percentile(const edge::LoadReport& report, double share) {
-  return static_cast<double>(report.latencies.size()) * (1 - share) >= 10;
-}
-
-std::string percentile(const edge::LoadReport& report, double share) {
-  return has_percentile(report, share) ? format_seconds(nearest_rank(report.latencies, share)) : "-";
-}
-
 std::vector<std::string> row_of(const edge::LoadSettings& load, const edge::LoadReport& report) {
+  const bool said = report.server.requests > 0;  // the server, of its own times
   return {load.rate > 0
               ? fmt::format("{} {}/s", load.arrivals == edge::Arrivals::constant ? "constant" : "poisson",
                             format_count(load.rate))
               : fmt::format("{} at a time", load.connections),
           format_count(report.reached()),
-          percentile(report, 0.5),
-          percentile(report, 0.9),
-          percentile(report, 0.99),
-          percentile(report, 0.999),
+          percentile(report.latencies, 0.5),
+          percentile(report.latencies, 0.9),
+          percentile(report.latencies, 0.99),
+          percentile(report.latencies, 0.999),
           report.latencies.empty() ? "-" : format_seconds(report.latencies.back()),
-          format_seconds(mean_of(report.server.queue, report.server.requests)),
-          format_seconds(mean_of(report.server.compute, report.server.batches)),
-          fmt::format("{:.1f}", mean_of(static_cast<double>(report.server.rows), report.server.batches)),
+          said ? format_seconds(mean_of(report.server.queue, report.server.requests)) : "-",
+          said ? format_seconds(mean_of(report.server.compute, report.server.batches)) : "-",
+          said
+              ? fmt::format("{:.1f}", mean_of(static_cast<double>(report.server.rows), report.server.batches))
+              : "-",
           report.lateness.empty() ? "-" : format_seconds(nearest_rank(report.lateness, 0.99)),
           format_count(static_cast<double>(failures_of(report))),
           report.steady ? "yes" : "no"};
@@ -91,20 +91,19 @@ record::Result result_of(const edge::LoadTarget& target, const edge::LoadSetting
   const auto add = [&](const char* name, double value) {
     metrics.push_back({.name = name, .value = value, .unit = "s"});
   };
-  for (const auto& [name, share] : {std::pair("latency_p50", 0.5), std::pair("latency_p90", 0.9),
-                                    std::pair("latency_p99", 0.99), std::pair("latency_p999", 0.999)})
-    if (has_percentile(report, share)) add(name, nearest_rank(report.latencies, share));
-  if (!report.latencies.empty()) add("latency_max", report.latencies.back());
-  add("server_queue_mean", mean_of(report.server.queue, report.server.requests));
-  add("server_batch_mean", mean_of(report.server.compute, report.server.batches));
+  add_latencies(report.latencies, metrics);
+  if (report.server.requests > 0) {
+    add("server_queue_mean", mean_of(report.server.queue, report.server.requests));
+    add("server_batch_mean", mean_of(report.server.compute, report.server.batches));
+  }
   record::Result result = command_result("bench", target.model,
-                                         {{"url", fmt::format("http://{}:{}", target.host, target.port)},
+                                         {{"url", target.url()},
                                           {"version", target.version},
                                           {"load", name_of_load(load)},
                                           {"rate", load.rate},
                                           {"connections", load.connections},
                                           {"rows", load.rows},
-                                          {"tensors", load.binary ? "binary" : "json"},
+                                          {"tensors", form_of(target, load.binary)},
                                           {"seconds", load.seconds},
                                           {"statuses", statuses},
                                           {"steady", report.steady}},
@@ -166,8 +165,9 @@ void bench_serve(const std::string& url, const ServeBenchArguments& arguments, d
   if (output.format == "text") {
     keep_results(results, host, output.record);
     if (!common().quiet)
-      fmt::print("{} at {}:{}, version {}: requests of {} rows, {}\n{}", target.model, target.host,
-                 target.port, target.version, arguments.rows, arguments.tensors, table.to_string());
+      fmt::print("{} at {}, version {}: requests of {} rows, {}\n{}", target.model, target.url(),
+                 target.version, arguments.rows, form_of(target, arguments.tensors == "binary"),
+                 table.to_string());
     if (const std::string warning = host.warning(); !warning.empty() && !common().quiet)
       tell(fmt::format("note: {}\n", warning));
   } else {

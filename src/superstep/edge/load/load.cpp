@@ -1,7 +1,6 @@
 #include "superstep/edge/load/load.h"
 
 #include <boost/asio.hpp>
-#include <boost/beast.hpp>
 #include <chrono>
 #include <deque>
 #include <memory>
@@ -10,13 +9,12 @@
 #include "superstep/base/random.h"
 #include "superstep/base/statistics.h"
 #include "superstep/base/system/interrupt.h"
+#include "superstep/edge/load/connection.h"
 
 namespace superstep::edge {
 namespace {
 
 namespace asio = boost::asio;
-namespace beast = boost::beast;
-namespace http = beast::http;
 using boost::system::error_code;
 using Clock = std::chrono::steady_clock;
 
@@ -48,42 +46,17 @@ class Schedule {
   double at_ = 0;
 };
 
-class Run;
-
-// A connection: at most one request on its way.
-class Client : public std::enable_shared_from_this<Client> {
- public:
-  Client(asio::io_context& context, Run& run) : socket_(context), run_(run) {}
-  void connect(const asio::ip::tcp::resolver::results_type& endpoints);
-  void send(Clock::time_point due);
-  void close() {
-    error_code ignored;
-    socket_.close(ignored);
-  }
-
- private:
-  void read();
-
-  asio::ip::tcp::socket socket_;
-  Run& run_;
-  beast::flat_buffer buffer_;
-  std::optional<http::response_parser<http::string_body>> parser_;
-  Clock::time_point due_;
-};
-
 class Run {
  public:
   Run(const LoadTarget& target, const LoadSettings& settings)
       : target_(target),
         settings_(settings),
         message_(infer_message(target, settings.rows, settings.binary, settings.seed)),
+        connections_(connections_to(target, message_, context_)),
         timer_(context_),
         watch_(context_) {}
 
   LoadReport make();
-
-  const std::string& message() const { return message_; }
-  void answered(Client& client, Clock::time_point due, int status);
 
  private:
   bool open_loop() const { return settings_.rate > 0; }
@@ -91,7 +64,8 @@ class Run {
   void connect();
   void arm();
   void on_time();
-  void start(Client& client, Clock::time_point due);
+  void start(Connection& client, Clock::time_point due);
+  void answered(Connection& client, Clock::time_point due, int status, Clock::time_point now);
   void look();
   bool is_over() const {
     if (lost_ == clients_.size()) return true;  // nobody is left to ask
@@ -103,9 +77,10 @@ class Run {
   const LoadSettings& settings_;
   const std::string message_;
   asio::io_context context_;
+  const std::unique_ptr<Connections> connections_;
   asio::steady_timer timer_, watch_;
-  std::vector<std::shared_ptr<Client>> clients_;
-  std::vector<Client*> free_;
+  std::vector<std::unique_ptr<Connection>> clients_;
+  std::vector<Connection*> free_;
   std::deque<Clock::time_point> waiting_;  // due, with no connection free
   std::optional<Schedule> schedule_;
   Clock::time_point measured_from_, end_;
@@ -114,53 +89,20 @@ class Run {
   LoadReport report_;
 };
 
-void Client::connect(const asio::ip::tcp::resolver::results_type& endpoints) {
-  asio::connect(socket_, endpoints);
-  socket_.set_option(asio::ip::tcp::no_delay(true));
-}
-
-void Client::send(Clock::time_point due) {
-  due_ = due;
-  asio::async_write(socket_, asio::buffer(run_.message()),
-                    [self = shared_from_this()](error_code failed, std::size_t) {
-                      if (failed) return self->run_.answered(*self, self->due_, 0);
-                      self->read();
-                    });
-}
-
-void Client::read() {
-  parser_.emplace();
-  parser_->body_limit(std::size_t{1} << 30);
-  http::async_read(socket_, buffer_, *parser_, [self = shared_from_this()](error_code failed, std::size_t) {
-    const bool last = failed || !self->parser_->get().keep_alive();
-    const int status = failed ? 0 : static_cast<int>(self->parser_->get().result_int());
-    if (last) self->close();
-    self->run_.answered(*self, self->due_, status);
-  });
-}
-
 void Run::connect() {
-  try {
-    asio::ip::tcp::resolver resolver(context_);
-    const auto endpoints = resolver.resolve(target_.host, target_.port);
-    for (int i = 0; i < settings_.connections; ++i) {
-      clients_.push_back(std::make_shared<Client>(context_, *this));
-      clients_.back()->connect(endpoints);
-      free_.push_back(clients_.back().get());
-    }
-  } catch (const boost::system::system_error& error) {
-    throw Error(ErrorCode::io, "cannot be reached: " + error.code().message(),
-                target_.host + ":" + target_.port);
+  for (int i = 0; i < settings_.connections; ++i) {
+    clients_.push_back(connections_->connect());
+    free_.push_back(clients_.back().get());
   }
 }
 
-void Run::start(Client& client, Clock::time_point due) {
+void Run::start(Connection& client, Clock::time_point due) {
   ++on_their_way_;
-  client.send(due);
+  client.send(
+      [this, &client, due](int status, Clock::time_point now) { answered(client, due, status, now); });
 }
 
-void Run::answered(Client& client, Clock::time_point due, int status) {
-  const Clock::time_point now = Clock::now();
+void Run::answered(Connection& client, Clock::time_point due, int status, Clock::time_point now) {
   --on_their_way_;
   if (is_measured(due)) {
     ++report_.statuses[status];
@@ -171,7 +113,7 @@ void Run::answered(Client& client, Clock::time_point due, int status) {
     return;
   }
   if (!open_loop()) {
-    if (now < end_) start(client, now);
+    if (const Clock::time_point next = Clock::now(); next < end_) start(client, next);
   } else if (waiting_.empty()) {
     free_.push_back(&client);
   } else {
@@ -199,7 +141,7 @@ void Run::on_time() {
       continue;
     }
     if (is_measured(due)) report_.lateness.push_back(seconds_between(due, now));
-    Client& client = *free_.back();
+    Connection& client = *free_.back();
     free_.pop_back();
     start(client, due);
   }

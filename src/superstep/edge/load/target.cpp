@@ -6,8 +6,6 @@
 #include <boost/beast.hpp>
 #include <nlohmann/json.hpp>
 
-#include "superstep/base/random.h"
-#include "superstep/base/tensor.h"
 #include "superstep/edge/protocol/datatype.h"
 
 namespace superstep::edge {
@@ -56,12 +54,6 @@ json ask_json(const LoadTarget& target, http::verb verb, const std::string& path
   return value;
 }
 
-ElementType element_of(const std::string& datatype, const std::string& name) {
-  for (const ElementType type : all_element_types)
-    if (datatype == datatype_of(type)) return type;
-  throw Error(ErrorCode::unsupported, fmt::format("takes {}, which no load is made of", datatype), name);
-}
-
 std::string only_model(const LoadTarget& target) {
   const json index = ask_json(target, http::verb::post, "/v2/repository/index");
   std::vector<std::string> names;
@@ -73,44 +65,41 @@ std::string only_model(const LoadTarget& target) {
   return names.front();
 }
 
+[[noreturn]] void refuse_address(const std::string& url) {
+  throw Error(ErrorCode::invalid_argument, "is no address of a served model", url,
+              "give http://HOST:PORT, http://HOST:PORT/v2/models/NAME, or grpc://HOST:PORT/NAME");
+}
+
 LoadTarget parse(const std::string& url) {
-  constexpr std::string_view scheme = "http://", models = "/v2/models/";
+  constexpr std::string_view models = "/v2/models/";
+  const std::size_t colons = url.find("://");
+  const std::string scheme = colons == std::string::npos ? "http" : url.substr(0, colons);
   std::string_view rest = url;
-  if (rest.starts_with(scheme)) rest.remove_prefix(scheme.size());
+  if (colons != std::string::npos) rest.remove_prefix(colons + 3);
+  if (scheme != "http" && scheme != "grpc") refuse_address(url);
   const std::string_view authority = rest.substr(0, rest.find('/'));
   std::string_view path = rest.substr(authority.size());
   while (path.ends_with('/')) path.remove_suffix(1);
   const std::size_t colon = authority.rfind(':');
-  LoadTarget target{.host = std::string(authority.substr(0, colon)), .port = "80"};
+  const bool over_grpc = scheme == "grpc";
+  LoadTarget target{.host = std::string(authority.substr(0, colon)),
+                    .port = over_grpc ? "8001" : "80",
+                    .transport = over_grpc ? Transport::grpc : Transport::http};
   if (colon != std::string_view::npos) target.port = std::string(authority.substr(colon + 1));
-  if (path.starts_with(models)) target.model = std::string(path.substr(models.size()));
-  const bool good = !target.host.empty() && (path.empty() || !target.model.empty()) &&
-                    target.model.find('/') == std::string::npos;
-  if (!good || url.starts_with("https://"))
-    throw Error(ErrorCode::invalid_argument, "is no address of a served model", url,
-                "give http://HOST:PORT, or http://HOST:PORT/v2/models/NAME");
+  if (path.starts_with(models))
+    target.model = std::string(path.substr(models.size()));
+  else if (over_grpc && !path.empty())
+    target.model = std::string(path.substr(1));
+  if (target.host.empty() || target.model.find('/') != std::string::npos ||
+      target.model.empty() != (path.empty() && !over_grpc))
+    refuse_address(url);
   return target;
 }
 
 std::int64_t count_of(const LoadPort& port, std::int64_t rows) {
   std::int64_t count = 1;
-  for (std::size_t i = 0; i < port.extents.size(); ++i)
-    count *= port.extents[i] >= 0 ? port.extents[i] : i == 0 ? rows : 1;
+  for (const std::int64_t extent : extents_of(port, rows)) count *= extent;
   return count;
-}
-
-Tensor random_values(const LoadPort& port, std::int64_t rows, RandomStream& random) {
-  Tensor values(port.element, Shape{count_of(port, rows)});
-  if (is_floating(port.element))
-    for (std::int64_t i = 0; i < values.element_count(); ++i) values.set(i, random.normal());
-  return values;
-}
-
-json extents_of(const LoadPort& port, std::int64_t rows) {
-  json extents = json::array();
-  for (std::size_t i = 0; i < port.extents.size(); ++i)
-    extents.push_back(port.extents[i] >= 0 ? port.extents[i] : i == 0 ? rows : 1);
-  return extents;
 }
 
 json data_of(const Tensor& values) {
@@ -128,8 +117,36 @@ json data_of(const Tensor& values) {
 
 }  // namespace
 
+ElementType element_of(const std::string& datatype, const std::string& name) {
+  for (const ElementType type : all_element_types)
+    if (datatype == datatype_of(type)) return type;
+  throw Error(ErrorCode::unsupported, fmt::format("takes {}, which no load is made of", datatype), name);
+}
+
+Tensor random_values(const LoadPort& port, std::int64_t rows, RandomStream& random) {
+  Tensor values(port.element, Shape{count_of(port, rows)});
+  if (is_floating(port.element))
+    for (std::int64_t i = 0; i < values.element_count(); ++i) values.set(i, random.normal());
+  return values;
+}
+
+std::vector<std::int64_t> extents_of(const LoadPort& port, std::int64_t rows) {
+  std::vector<std::int64_t> extents;
+  for (std::size_t i = 0; i < port.extents.size(); ++i)
+    extents.push_back(port.extents[i] >= 0 ? port.extents[i] : i == 0 ? rows : 1);
+  return extents;
+}
+
+std::string LoadTarget::url() const {
+  return fmt::format("{}://{}:{}", transport == Transport::grpc ? "grpc" : "http", host, port);
+}
+
 LoadTarget open_target(const std::string& url) {
   LoadTarget target = parse(url);
+  if (target.transport == Transport::grpc) {
+    ask_inputs_over_grpc(target);
+    return target;
+  }
   try {
     if (target.model.empty()) target.model = only_model(target);
     const json metadata = ask_json(target, http::verb::get, "/v2/models/" + target.model);
@@ -149,6 +166,7 @@ LoadTarget open_target(const std::string& url) {
 
 ServerTimes server_times(const LoadTarget& target) {
   ServerTimes times;
+  if (target.transport == Transport::grpc) return times;
   const Reply reply = ask(target, http::verb::get, fmt::format("/v2/models/{}/stats", target.model));
   const json value = json::parse(reply.body, nullptr, false);
   if (reply.status != 200 || value.is_discarded()) return times;
@@ -167,6 +185,7 @@ ServerTimes server_times(const LoadTarget& target) {
 }
 
 std::string infer_message(const LoadTarget& target, std::int64_t rows, bool binary, std::uint64_t seed) {
+  if (target.transport == Transport::grpc) return infer_message_for_grpc(target, rows, seed);
   RandomStream random(seed);
   json inputs = json::array();
   std::string tensors;

@@ -107,6 +107,11 @@ void add_stream(std::string& text, const StreamAccount& account) {
       "# HELP superstep_frames_missing_total of ended series\n# TYPE superstep_frames_missing_total "
       "counter\n";
   text += fmt::format("superstep_frames_missing_total {}\n", account.missing);
+  text +=
+      "# HELP superstep_unwritten_bytes of answers whose file finds no room\n# TYPE "
+      "superstep_unwritten_bytes "
+      "gauge\n";
+  text += fmt::format("superstep_unwritten_bytes {}\n", account.unwritten_bytes);
 }
 
 void add_learning(std::string& text, const Learner::State& state) {

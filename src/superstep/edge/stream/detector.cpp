@@ -1,6 +1,7 @@
 #include "superstep/edge/stream/detector.h"
 
 #include <fmt/format.h>
+#include <sys/prctl.h>
 
 #include <algorithm>
 #include <chrono>
@@ -17,6 +18,7 @@
 #include "superstep/base/system/interrupt.h"
 #include "superstep/base/text.h"
 #include "superstep/edge/stream/acknowledged.h"
+#include "superstep/edge/stream/answers.h"
 #include "superstep/edge/stream/ends.h"
 
 namespace superstep::edge {
@@ -26,6 +28,20 @@ using SteadyClock = std::chrono::steady_clock;
 
 enum Purpose : std::uint32_t { of_faults, of_order, of_arrivals, of_damage };
 
+// The kernel may wake a thread up to 50 us late, to wake several together; a detector would not wait.
+class PunctualThread {
+ public:
+  PunctualThread() : before_(::prctl(PR_GET_TIMERSLACK)) { ::prctl(PR_SET_TIMERSLACK, 1UL); }
+  ~PunctualThread() {
+    if (before_ > 0) ::prctl(PR_SET_TIMERSLACK, static_cast<unsigned long>(before_));
+  }
+  PunctualThread(const PunctualThread&) = delete;
+  PunctualThread& operator=(const PunctualThread&) = delete;
+
+ private:
+  int before_;  // ns
+};
+
 class Detector {
  public:
   Detector(const Tensor& pixels, const DetectorSettings& settings)
@@ -34,9 +50,15 @@ class Detector {
       acknowledged_.emplace(settings.to, static_cast<std::size_t>(settings.high_water));
     else
       pushed_ = open_sender(settings.to, settings.high_water, settings.series);
+    if (settings.answers.empty()) return;
+    const auto patience =
+        std::chrono::milliseconds(static_cast<std::int64_t>(1000 * std::min(settings.patience, 86400.0)));
+    due_times_.resize(settings.frames);
+    answers_.emplace(settings.answers, settings.series, settings.frames, patience);
   }
 
   DetectorReport run() {
+    const PunctualThread punctual;
     hand_over(encode_begin(settings_.format, {settings_.series, settings_.frames}, frame(0)));
     const Stopwatch watch;
     begin_ = SteadyClock::now();
@@ -51,6 +73,7 @@ class Detector {
     wait_for_acknowledgements();
     constexpr auto patience = std::chrono::milliseconds(30'000);
     if (pushed_) pushed_->flush(patience);
+    if (answers_) take_latencies();
     std::ranges::sort(lateness_);
     report_.lateness_p99 = lateness_.empty() ? 0 : nearest_rank(lateness_, 0.99);
     return report_;
@@ -105,7 +128,8 @@ class Detector {
     const bool drop = random.uniform() < settings_.faults.drop,
                twice = random.uniform() < settings_.faults.twice,
                corrupt = random.uniform() < settings_.faults.corrupt;
-    std::vector<std::string> message = encode_frame(settings_.format, frame(number));
+    std::vector<std::string> message = encode_frame(settings_.format, frame(number), settings_.compression);
+    if (answers_ && !drop && !corrupt) due_times_[number] = when;
     if (settings_.rate > 0) std::this_thread::sleep_until(when);
     if (interrupted()) throw Error(ErrorCode::interrupted, fmt::format("at frame {}", number));
     if (drop) {
@@ -126,6 +150,18 @@ class Detector {
     }
     if (settings_.rate > 0)
       lateness_.push_back(std::chrono::duration<double>(SteadyClock::now() - when).count());
+  }
+
+  void take_latencies() {
+    constexpr auto quiet = std::chrono::seconds(5);
+    const auto whole = static_cast<std::uint64_t>(
+        std::ranges::count_if(due_times_, [](const auto& due) { return due != SteadyClock::time_point(); }));
+    answers_->finish(whole, quiet, interrupted);
+    for (std::uint64_t number = 0; number < due_times_.size(); ++number)
+      if (const auto came = answers_->came(number); came && due_times_[number] != SteadyClock::time_point())
+        report_.latencies.push_back(std::chrono::duration<double>(*came - due_times_[number]).count());
+    std::ranges::sort(report_.latencies);
+    report_.unanswered = whole - report_.latencies.size();
   }
 
   bool send_within(const std::vector<std::string>& message, std::chrono::milliseconds wait) {
@@ -172,6 +208,8 @@ class Detector {
   const DetectorSettings& settings_;
   std::unique_ptr<Outlet> pushed_;
   std::optional<AcknowledgedSender> acknowledged_;
+  std::optional<AnswerListener> answers_;
+  std::vector<SteadyClock::time_point> due_times_;  // of frames that are sent whole; the clock's zero: others
   RandomStream arrivals_;
   SteadyClock::time_point begin_;
   double due_ = 0;
@@ -229,6 +267,10 @@ DetectorReport send_series(const Tensor& pixels, const DetectorSettings& setting
   if (settings.frames > most_frames)
     throw Error(ErrorCode::invalid_argument, fmt::format("a series has at most {} frames", most_frames),
                 "--frames");
+  if (!settings.answers.empty() && settings.rate == 0)
+    throw Error(ErrorCode::invalid_argument,
+                "counts from when a frame is due, and frames that go as fast as they are taken never are",
+                "--answers", "give --rate");
   return Detector(pixels, settings).run();
 }
 

@@ -27,6 +27,7 @@ struct DetectorSettings {
   std::string to = "tcp://127.0.0.1:31001";            // bound
   std::vector<std::pair<double, double>> positions{};  // (y, x) in m, sent round and round like frames
   WireFormat format = WireFormat::stream2;
+  std::string compression{};  // of pixels in stream2: "lz4" or "bslz4"; empty: none
   std::string series = "series";
   std::uint64_t frames = 0;
   double rate = 1000;  // frames a second; 0: as fast as they are taken
@@ -35,6 +36,7 @@ struct DetectorSettings {
   Faults faults;
   std::uint64_t seed = 1;
   int high_water = 1000;
+  std::string answers{};     // where answers to its frames are published; empty: nobody listens to them
   bool acknowledge = false;  // send again what no receiver has said to keep (acknowledged.h)
   double patience = 30;      // seconds to wait for a receiver, at the beginning and where it does not take
 };
@@ -45,10 +47,15 @@ struct DetectorReport {
   std::uint64_t sent_again = 0;  // for want of an acknowledgement
   double seconds = 0;
   double lateness_p99 = 0;  // s behind the due time when a frame was handed over
+  // Of frames whose answer came: seconds from when the frame was due, whenever it was sent, ascending; and
+  // how many that were sent whole have none.
+  std::vector<double> latencies{};
+  std::uint64_t unanswered = 0;
 };
 
 // `pixels`: frames along the first axis, which are sent round and round. Throws Error (io) where nobody takes
-// frames for as long as the patience is, (interrupted).
+// frames, or publishes answers, for as long as the patience is, (interrupted), (invalid_argument) where
+// answers are timed and frames are never due.
 DetectorReport send_series(const Tensor& pixels, const DetectorSettings& settings);
 
 }  // namespace superstep::edge

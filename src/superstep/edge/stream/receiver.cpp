@@ -18,6 +18,7 @@ namespace {
 
 constexpr std::size_t most_open = 16, most_closed_names = 64;  // of series: bounds of memory (chosen)
 constexpr auto look_up = std::chrono::milliseconds(50);
+constexpr auto between_tries = std::chrono::milliseconds(200);  // to write what found no room
 
 std::vector<std::int64_t> without_ones(const std::vector<std::int64_t>& extents) {
   std::vector<std::int64_t> kept;
@@ -99,7 +100,9 @@ std::vector<std::string> Receiver::files() const {
 
 std::string Receiver::failure() const {
   const std::scoped_lock lock(mutex_);
-  return socket_failure_.empty() ? failure_ : socket_failure_;
+  for (const std::string* failure : {&socket_failure_, &failure_, &journal_failure_})
+    if (!failure->empty()) return *failure;
+  return {};
 }
 
 void Receiver::stop() {
@@ -155,7 +158,7 @@ bool Receiver::receive_one(MessageParts& parts) {
 
 // What was appended is on the disk before anybody hears that it is kept.
 void Receiver::acknowledge() {
-  if (journal_ && !insist_on_writing([&] { journal_->commit(); }, stopping_)) return;
+  if (journal_ && !insist_on_writing([&] { journal_->commit(); }, journal_failure_, stopping_)) return;
   inlet_->acknowledge();
 }
 
@@ -271,7 +274,8 @@ void Receiver::begin(const SeriesBegin& message) {
     if (!series) return;
     series->series.announce(message.frames);
   }
-  if (journal_) insist_on_writing([&] { journal_->begin(message.series, message.frames); }, stopping_);
+  if (journal_)
+    insist_on_writing([&] { journal_->begin(message.series, message.frames); }, journal_failure_, stopping_);
 }
 
 void Receiver::end(const SeriesEnd& message) {
@@ -280,7 +284,9 @@ void Receiver::end(const SeriesEnd& message) {
     const std::scoped_lock lock(mutex_);
     known = series_of(message.series) != nullptr;
   }
-  if (journal_ && known && !insist_on_writing([&] { journal_->end(message.series); }, stopping_)) return;
+  if (journal_ && known &&
+      !insist_on_writing([&] { journal_->end(message.series); }, journal_failure_, stopping_))
+    return;
   {
     const std::scoped_lock lock(mutex_);
     const SeriesPointer series = series_of(message.series);
@@ -326,7 +332,7 @@ void Receiver::settle(const SeriesPointer& series, std::uint64_t frame, Outcome 
   if (journal_ && is_final) try {
       journal_->settle(series->series.name(), frame, outcome);
     } catch (const Error& error) {  // no room on the disk: the next receiver finds out again
-      failure_ = error.what();
+      journal_failure_ = error.what();
     }
   if (!series->ended || series->account.waiting > 0) return;
   ending_.push_back(series);
@@ -356,8 +362,8 @@ void Receiver::take_frame(const Frame& frame, const MessageParts& parts) {
   wait_for_room();
   const SeriesPointer series = accept(frame);
   if (!series) return;
-  if (journal_ &&
-      !insist_on_writing([&] { journal_->frame(frame.series, frame.number, parts); }, stopping_)) {
+  if (journal_ && !insist_on_writing([&] { journal_->frame(frame.series, frame.number, parts); },
+                                     journal_failure_, stopping_)) {
     const std::scoped_lock lock(mutex_);
     return settle(series, frame.number, Outcome::closed);
   }
@@ -400,7 +406,11 @@ void Receiver::take_answers() {
     SeriesPointer ending;
     {
       std::unique_lock lock(mutex_);
-      answers_there_.wait(lock, [&] { return !answers_.empty() || !ending_.empty() || finishing_; });
+      const auto something = [&] { return !answers_.empty() || !ending_.empty() || finishing_; };
+      if (unwritten_.empty())
+        answers_there_.wait(lock, something);
+      else
+        answers_there_.wait_for(lock, between_tries, something);
       if (!answers_.empty()) {
         answered = std::move(answers_.front());
         answers_.pop_front();
@@ -408,19 +418,22 @@ void Receiver::take_answers() {
       } else if (!ending_.empty()) {
         ending = ending_.front();
         ending_.pop_front();
-      } else {
+      } else if (finishing_) {
         break;
       }
     }
     if (answered)
       hand_over(*answered);
-    else
+    else if (ending)
       close_if_done(ending);
+    write_what_is_left();
   }
+  std::erase_if(unwritten_, [&](const SeriesPointer& series) { return write_ended(*series, true); });
+  note_room(unwritten_.empty());
   if (journal_) flush_open_series();
   publish_all();
   if (!settings_.shared || settings_.folder.empty()) return;
-  insist_on_writing([&] { write_stream_account(settings_.folder, account()); }, finishing_);
+  insist_on_writing([&] { write_stream_account(settings_.folder, account()); }, failure_, finishing_);
 }
 
 // What the next receiver need not ask again.
@@ -435,7 +448,7 @@ void Receiver::flush_open_series() {
 // What is in a file is not asked again: what was published of it has arrived before that.
 void Receiver::write_results(SeriesResults& results) {
   publish_all();
-  insist_on_writing([&] { results.flush(); }, finishing_);
+  insist_on_writing([&] { results.flush(); }, failure_, finishing_);
 }
 
 void Receiver::publish_all() {
@@ -458,7 +471,7 @@ bool Receiver::is_finishing() const {
 }
 
 template <class Write>
-bool Receiver::try_to_write(const Write& write) {
+bool Receiver::try_to_write(const Write& write, std::string& failure) {
   std::string why;
   try {
     write();
@@ -466,20 +479,81 @@ bool Receiver::try_to_write(const Write& write) {
     why = error.what();
   }
   const std::scoped_lock lock(mutex_);
-  failure_ = why;
+  failure = why;
   return why.empty();
 }
 
 // Until there is room again, say: meanwhile answers wait, then frames, and at last the detector. False: it
 // was given up, when all of it is to end.
 template <class Write>
-bool Receiver::insist_on_writing(const Write& write, const bool& given_up) {
-  constexpr auto between_tries = std::chrono::milliseconds(200);
-  while (!try_to_write(write)) {
+bool Receiver::insist_on_writing(const Write& write, std::string& failure, const bool& given_up) {
+  while (!try_to_write(write, failure)) {
     std::unique_lock lock(mutex_);
     if (room_.wait_for(lock, between_tries, [&] { return given_up; })) return false;
   }
   return true;
+}
+
+// --- files that find no room
+
+std::size_t Receiver::unwritten_bytes() {
+  std::size_t bytes = 0;
+  for (const SeriesPointer& series : unwritten_) bytes += series->results->bytes();
+  const std::scoped_lock lock(mutex_);
+  for (const auto& [name, series] : open_)
+    if (series->results) bytes += series->results->bytes();
+  return bytes;
+}
+
+bool Receiver::is_full_of_unwritten() {
+  constexpr std::size_t most_parts = 4;
+  return unwritten_bytes() >= most_parts * settings_.part_bytes;
+}
+
+bool Receiver::note_room(bool found) {
+  constexpr auto beside_others = std::chrono::seconds(1);  // who are answered: a try takes its time
+  if (!found) next_try_ = Clock::now() + beside_others;
+  const std::size_t bytes = found && unwritten_.empty() ? 0 : unwritten_bytes();
+  const std::scoped_lock lock(mutex_);
+  account_.unwritten_bytes = bytes;
+  return found;
+}
+
+// While memory is left for what is not written, nobody waits for it.
+void Receiver::write_if_there_is_room(SeriesResults& results) {
+  if (is_full_of_unwritten()) {
+    write_results(results);
+    note_room(true);
+  } else if (Clock::now() >= next_try_) {
+    publish_all();
+    note_room(try_to_write([&] { results.flush(); }, failure_));
+  }
+}
+
+// What of it is written already is not written again. False: it found no room.
+bool Receiver::write_ended(OpenSeries& series, bool insists) {
+  publish_all();
+  const auto write = [&] {
+    series.results->flush();
+    write_series_summary(settings_.folder, series.series, series.account, model_.name(),
+                         series.results->files(), settings_.shared);
+    if (journal_) journal_->close(series.series.name());
+  };
+  if (!(insists ? insist_on_writing(write, failure_, finishing_) : try_to_write(write, failure_)))
+    return false;
+  const std::scoped_lock lock(mutex_);
+  files_.insert(files_.end(), series.results->files().begin(), series.results->files().end());
+  return true;
+}
+
+void Receiver::write_what_is_left() {
+  if (unwritten_.empty() || Clock::now() < next_try_) return;
+  bool room = true;
+  while (room && !unwritten_.empty()) {
+    room = write_ended(*unwritten_.front(), false);
+    if (room) unwritten_.pop_front();
+  }
+  note_room(room);
 }
 
 void Receiver::hand_over(const Answered& answered) {
@@ -497,40 +571,35 @@ void Receiver::hand_over(const Answered& answered) {
     SeriesResults& results = *answered.series->results;
     results.add(answered.frame, number_of(answered.version->id()), answered.version->ports().outputs,
                 answered.outputs, answered.rows);
-    if (results.wants_flush()) write_results(results);
+    if (results.wants_flush()) write_if_there_is_room(results);
   }
   const std::scoped_lock lock(mutex_);
   settle(answered.series, answered.frame, Outcome::served);
 }
 
 // A series ends when its end was said and nothing of it waits any more.
+bool Receiver::is_over(const SeriesPointer& series) {
+  const std::scoped_lock lock(mutex_);
+  const auto found = open_.find(series->series.name());
+  if (!series->ended || series->account.waiting > 0 || found == open_.end() || found->second != series)
+    return false;
+  open_.erase(found);
+  order_.remove(series->series.name());
+  closed_.push_back(series->series.name());
+  if (closed_.size() > most_closed_names) closed_.pop_front();
+  ++account_.series;
+  if (!settings_.shared) account_.missing += series->series.missing();
+  account_.incomplete += !settings_.shared && series->series.missing() > 0;
+  return true;
+}
+
 void Receiver::close_if_done(const SeriesPointer& series) {
-  {
-    const std::scoped_lock lock(mutex_);
-    const auto found = open_.find(series->series.name());
-    if (!series->ended || series->account.waiting > 0 || found == open_.end() || found->second != series)
-      return;
-    open_.erase(found);
-    order_.remove(series->series.name());
-    closed_.push_back(series->series.name());
-    if (closed_.size() > most_closed_names) closed_.pop_front();
-    ++account_.series;
-    if (!settings_.shared) account_.missing += series->series.missing();
-    account_.incomplete += !settings_.shared && series->series.missing() > 0;
-  }
+  if (!is_over(series)) return;
   if (live_) live_->close(series->series.name());
   if (listener_) listener_->on_end(series->series.name());
-  if (!series->results) return;
-  write_results(*series->results);
-  insist_on_writing(
-      [&] {
-        write_series_summary(settings_.folder, series->series, series->account, model_.name(),
-                             series->results->files(), settings_.shared);
-      },
-      finishing_);
-  if (journal_) insist_on_writing([&] { journal_->close(series->series.name()); }, finishing_);
-  const std::scoped_lock lock(mutex_);
-  files_.insert(files_.end(), series->results->files().begin(), series->results->files().end());
+  if (!series->results || write_ended(*series, is_finishing() || is_full_of_unwritten())) return;
+  unwritten_.push_back(series);
+  note_room(false);
 }
 
 }  // namespace superstep::edge

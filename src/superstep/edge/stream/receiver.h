@@ -43,8 +43,10 @@ struct ReceiverSettings {
 };
 
 // Two threads: one receives and asks the model, one takes the answers. While the model's queue is full
-// nothing is received, which holds the sender back (unless the queue drops its oldest). With a journal a
-// series goes on where a receiver before this one ended, however it ended.
+// nothing is received, which holds the sender back (unless the queue drops its oldest). Answers whose file
+// finds no room wait in memory, up to four files' bytes, while others are given and published; beyond that
+// the sender is held back, too. With a journal a series goes on where a receiver before this one ended,
+// however it ended.
 class Receiver {
  public:
   // Throws Error (unsupported) where the model has several inputs or none of f32, and what Socket throws.
@@ -109,15 +111,22 @@ class Receiver {
   void take_answers();
   void hand_over(const Answered& answered);
   void write_results(SeriesResults& results);
+  void write_if_there_is_room(SeriesResults& results);
+  bool write_ended(OpenSeries& series, bool insists);
+  void write_what_is_left();
+  std::size_t unwritten_bytes();
+  bool is_full_of_unwritten();
+  bool note_room(bool found);
   void publish_all();
   void stop_publishing(const char* why);
   bool is_finishing() const;
+  bool is_over(const SeriesPointer& series);
   void close_if_done(const SeriesPointer& series);
   void flush_open_series();
   template <class Write>
-  bool try_to_write(const Write& write);
+  bool try_to_write(const Write& write, std::string& failure);
   template <class Write>
-  bool insist_on_writing(const Write& write, const bool& given_up);
+  bool insist_on_writing(const Write& write, std::string& failure, const bool& given_up);
 
   const ReceiverSettings settings_;
   ModelService& model_;
@@ -137,7 +146,9 @@ class Receiver {
   std::deque<Answered> answers_;
   std::deque<SeriesPointer> ending_;
   std::vector<std::string> files_;
-  std::string failure_, socket_failure_;
+  std::string failure_, journal_failure_, socket_failure_;  // the first is of files of answers
+  std::list<SeriesPointer> unwritten_;  // ended, without their files; of the thread that takes answers
+  Clock::time_point next_try_;          // of its writing, where the last found no room
   std::thread receiver_, taker_;
 };
 

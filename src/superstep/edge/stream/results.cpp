@@ -61,10 +61,16 @@ void SeriesResults::flush() {
   if (rows_.empty()) return;
   std::vector<std::uint64_t> frames;
   const data::NamedTensors arrays = sorted(frames);
+  const int before = number_;
   const std::filesystem::path file = next_file();
   const std::string name = file.filename().string();
   if (settings_.before) settings_.before(name, number_, frames);
-  run::write_arrays(file, arrays);
+  try {
+    run::write_arrays(file, arrays);
+  } catch (...) {
+    if (!settings_.before) number_ = before;  // else nobody but this file may have what was announced
+    throw;
+  }
   files_.push_back(file.string());
   rows_.clear();
   values_.assign(ports_.size(), {});

@@ -36,6 +36,7 @@ class SeriesResults {
   // Writes what is not yet written, by frames' numbers. Throws Error (io); what could not be written is kept.
   void flush();
   bool wants_flush() const { return bytes_ >= settings_.part_bytes; }
+  std::size_t bytes() const { return bytes_; }  // not yet written
   const std::vector<std::string>& files() const { return files_; }
 
  private:

@@ -61,6 +61,7 @@ class Socket::Implementation {
     set(ZMQ_LINGER, static_cast<int>(settings.linger.count()));
     zmq_setsockopt(socket_, ZMQ_MAXMSGSIZE, &settings.most_bytes, sizeof settings.most_bytes);
     if (kind == SocketKind::subscribe) zmq_setsockopt(socket_, ZMQ_SUBSCRIBE, "", 0);
+    if (settings.tells_of_connection) watch();
     const bool bound = !settings.connects && is_bound(kind, endpoint);
     const int failed = bound ? zmq_bind(socket_, endpoint.c_str()) : zmq_connect(socket_, endpoint.c_str());
     if (failed) fail(bound ? "cannot be listened at" : "cannot be connected to");
@@ -71,6 +72,17 @@ class Socket::Implementation {
   ~Implementation() { close(); }
 
   const std::string& endpoint() const { return where_; }
+
+  bool wait_for_connection(std::chrono::milliseconds wait) {
+    if (!events_) return false;
+    zmq_pollitem_t event{.socket = events_, .fd = 0, .events = ZMQ_POLLIN, .revents = 0};
+    constexpr long look_up = 100;  // ms: a signal ends a wait early
+    const auto until = std::chrono::steady_clock::now() + wait;
+    do {
+      if (zmq_poll(&event, 1, std::min<long>(wait.count(), look_up)) > 0) return true;
+    } while (std::chrono::steady_clock::now() < until);
+    return false;
+  }
 
   bool send(std::span<const std::string> parts, std::chrono::milliseconds wait) {
     set(ZMQ_SNDTIMEO, static_cast<int>(wait.count()));
@@ -105,8 +117,16 @@ class Socket::Implementation {
   static constexpr std::size_t most_parts = 16;
 
   void set(int option, int value) { zmq_setsockopt(socket_, option, &value, sizeof value); }
+  // Told by the library, over a socket within the process, of connections that are made.
+  void watch() {
+    constexpr const char* where = "inproc://connections";
+    if (zmq_socket_monitor(socket_, where, ZMQ_EVENT_HANDSHAKE_SUCCEEDED) != 0) fail("cannot be watched");
+    events_ = zmq_socket(context_, ZMQ_PAIR);
+    if (!events_ || zmq_connect(events_, where) != 0) fail("cannot be watched");
+  }
   void close() {
     held_.clear();
+    if (events_) zmq_close(std::exchange(events_, nullptr));
     if (socket_) zmq_close(std::exchange(socket_, nullptr));
     if (context_) zmq_ctx_term(std::exchange(context_, nullptr));
   }
@@ -121,6 +141,7 @@ class Socket::Implementation {
 
   void* context_;
   void* socket_;
+  void* events_ = nullptr;
   std::string where_;
   std::list<Part> held_;
 };
@@ -129,6 +150,9 @@ Socket::Socket(SocketKind kind, const std::string& endpoint, const Settings& set
     : implementation_(std::make_unique<Implementation>(kind, endpoint, settings)) {}
 Socket::~Socket() = default;
 std::string Socket::endpoint() const { return implementation_->endpoint(); }
+bool Socket::wait_for_connection(std::chrono::milliseconds wait) {
+  return implementation_->wait_for_connection(wait);
+}
 bool Socket::send(std::span<const std::string> parts, std::chrono::milliseconds wait) {
   return implementation_->send(parts, wait);
 }

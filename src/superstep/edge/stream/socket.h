@@ -25,6 +25,7 @@ class Socket {
     std::int64_t most_bytes = 1 << 28;    // of a part that comes
     std::chrono::milliseconds linger{0};  // for what is not sent when it is closed
     bool connects = false;                // also where it sends
+    bool tells_of_connection = false;     // of wait_for_connection()
   };
 
   // Who sends binds and who receives connects, unless the settings or the address say otherwise:
@@ -36,6 +37,10 @@ class Socket {
 
   // What it is bound to, with the port that the system chose where "tcp://127.0.0.1:*" was asked for.
   std::string endpoint() const;
+
+  // Of a socket that connects and tells: the other side is there and speaks ZeroMQ. False: not within the
+  // time.
+  bool wait_for_connection(std::chrono::milliseconds wait);
 
   // False: there was no room within the time; nothing of it was sent.
   bool send(std::span<const std::string> parts, std::chrono::milliseconds wait);

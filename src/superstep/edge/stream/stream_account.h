@@ -8,7 +8,7 @@
 
 namespace superstep::edge {
 
-// received = waiting + every other count but `missing` and `incomplete`, at every instant.
+// received = waiting + every other count but those of series and `unwritten_bytes`, at every instant.
 struct StreamAccount {
   std::uint64_t received = 0;   // messages that are a frame or were to be one
   std::uint64_t waiting = 0;    // for the model, or for what is done with its answer
@@ -20,6 +20,7 @@ struct StreamAccount {
 
   std::uint64_t series = 0, incomplete = 0;  // that ended; without some of their frames
   std::uint64_t missing = 0;                 // frames of ended series that never came
+  std::uint64_t unwritten_bytes = 0;         // of answers whose file found no room, at the last try
 
   std::uint64_t& of(Outcome outcome) { return outcomes[static_cast<std::size_t>(outcome)]; }
   std::uint64_t of(Outcome outcome) const { return outcomes[static_cast<std::size_t>(outcome)]; }
@@ -28,6 +29,7 @@ struct StreamAccount {
     duplicate += other.duplicate, unfitting += other.unfitting, late += other.late;
     for (std::size_t i = 0; i < outcomes.size(); ++i) outcomes[i] += other.outcomes[i];
     series += other.series, incomplete += other.incomplete, missing += other.missing;
+    unwritten_bytes += other.unwritten_bytes;
     return *this;
   }
   bool balances() const {

@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "superstep/base/error.h"
+#include "superstep/edge/stream/bit_rows.h"
 
 namespace superstep::edge {
 namespace {
@@ -41,31 +42,6 @@ void expand(std::span<const std::byte> from, std::span<std::byte> to) {
     refuse("are no LZ4 block of the size that was said");
 }
 
-// Bit k of byte j becomes bit j of byte k (Warren, Hacker's Delight, 7-3).
-std::uint64_t transposed(std::uint64_t x) {
-  std::uint64_t t = (x ^ (x >> 7)) & 0x00aa00aa00aa00aaULL;
-  x ^= t ^ (t << 7);
-  t = (x ^ (x >> 14)) & 0x0000cccc0000ccccULL;
-  x ^= t ^ (t << 14);
-  t = (x ^ (x >> 28)) & 0x00000000f0f0f0f0ULL;
-  return x ^ t ^ (t << 28);
-}
-
-// A block of bitshuffle: row 8 b + k has bit k of byte b of every element, element i in bit i mod 8 of byte i
-// / 8.
-void unshuffle(std::span<const std::byte> from, std::size_t element_bytes, std::span<std::byte> to) {
-  const std::size_t groups = to.size() / element_bytes / 8;
-  for (std::size_t byte = 0; byte < element_bytes; ++byte)
-    for (std::size_t group = 0; group < groups; ++group) {
-      std::uint64_t bits = 0;
-      for (std::size_t k = 0; k < 8; ++k)
-        bits |= static_cast<std::uint64_t>(from[(8 * byte + k) * groups + group]) << (8 * k);
-      bits = transposed(bits);
-      for (std::size_t i = 0; i < 8; ++i)
-        to[(8 * group + i) * element_bytes + byte] = static_cast<std::byte>(bits >> (8 * i) & 0xff);
-    }
-}
-
 void unpack_lz4(std::span<const std::byte> packed, std::size_t block, std::span<std::byte> to) {
   for (std::size_t at = 0; at < to.size(); at += block) {
     const std::span<std::byte> part = to.subspan(at, std::min(block, to.size() - at));
@@ -84,12 +60,12 @@ void unpack_bslz4(std::span<const std::byte> packed, std::size_t block, std::siz
   const std::size_t eight = 8 * element_bytes;
   if (block % eight != 0) refuse("have blocks of no multiple of eight elements");
   const std::size_t whole = to.size() / eight * eight;
-  std::vector<std::byte> shuffled;
+  std::vector<std::byte> shuffled, planes;
   for (std::size_t at = 0; at < whole; at += block) {
     const std::span<std::byte> part = to.subspan(at, std::min(block, whole - at));
     shuffled.resize(part.size());
     expand(take_block(packed), shuffled);
-    unshuffle(shuffled, element_bytes, part);
+    rows_to_elements(shuffled, element_bytes, part, planes);
   }
   if (packed.size() != to.size() - whole) refuse("have another number of elements at their end");
   std::ranges::copy(packed, to.begin() + static_cast<std::ptrdiff_t>(whole));

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "superstep/edge/stream/cbor.h"
+#include "superstep/edge/stream/pack.h"
 #include "superstep/edge/stream/unpack.h"
 
 namespace superstep::edge {
@@ -71,8 +72,9 @@ ElementType element_of(std::uint64_t tag) {
 }
 
 // DECTRIS' tag for compressed bytes: [method, bytes of an element, what is packed].
+constexpr std::uint64_t tag_of_compression = 56500;
+
 void read_compressed(CborReader& reader, Frame& frame) {
-  constexpr std::uint64_t tag_of_compression = 56500;
   if (reader.tag() != tag_of_compression) refuse("pixels in a form that is not read");
   bool indefinite = false;
   if (reader.begin(CborKind::array, indefinite) != 3 || indefinite) refuse("compressed pixels that are none");
@@ -261,9 +263,11 @@ std::vector<std::string> encode_begin(WireFormat format, const SeriesBegin& begi
   return {writer.take()};
 }
 
-std::vector<std::string> encode_frame(WireFormat format, const Frame& frame) {
+std::vector<std::string> encode_frame(WireFormat format, const Frame& frame, std::string_view compression) {
   const std::string_view pixels(reinterpret_cast<const char*>(frame.pixels.data()), frame.pixels.size());
   if (format == WireFormat::raw) {
+    if (!compression.empty())
+      throw Error(ErrorCode::unsupported, "pixels go as they are", "raw", "--format stream2 compresses them");
     json head{{"protocol", raw_protocol}, {"type", "frame"},        {"series", frame.series},
               {"frame", frame.number},    {"shape", frame.extents}, {"dtype", name_of(frame.element)}};
     if (frame.position) head["position"] = {frame.position->first, frame.position->second};
@@ -278,7 +282,15 @@ std::vector<std::string> encode_frame(WireFormat format, const Frame& frame) {
   writer.text("series_unique_id").text(frame.series).text("image_id").unsigned_integer(frame.number);
   writer.text("data").map(1).text("threshold_1").tag(tag_of_array).array(2).array(frame.extents.size());
   for (const std::int64_t extent : frame.extents) writer.unsigned_integer(static_cast<std::uint64_t>(extent));
-  writer.tag(array->tag).bytes(frame.pixels);
+  writer.tag(array->tag);
+  if (compression.empty()) {
+    writer.bytes(frame.pixels);
+  } else {
+    const std::size_t element_bytes = size_in_bytes(frame.element);
+    const std::string packed = pack(compression, element_bytes, frame.pixels);
+    writer.tag(tag_of_compression).array(3).text(compression).unsigned_integer(element_bytes);
+    writer.bytes(std::as_bytes(std::span(packed)));
+  }
   if (frame.position) {
     writer.text("user_data").map(1).text("position").array(2);
     writer.number(frame.position->first).number(frame.position->second);

@@ -24,7 +24,9 @@ StreamMessage decode_message(std::span<const std::span<const std::byte>> parts);
 
 // What is sent: every element a part. Pixels of a frame in stream2 are in the one part there is.
 std::vector<std::string> encode_begin(WireFormat format, const SeriesBegin& begin, const Frame& like);
-std::vector<std::string> encode_frame(WireFormat format, const Frame& frame);
+// `compression`: "lz4" or "bslz4" (pack.h), of stream2 alone; empty: none. Throws Error (unsupported).
+std::vector<std::string> encode_frame(WireFormat format, const Frame& frame,
+                                      std::string_view compression = {});
 std::vector<std::string> encode_end(WireFormat format, const SeriesEnd& end);
 
 }  // namespace superstep::edge

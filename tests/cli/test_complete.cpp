@@ -20,9 +20,14 @@ namespace fs = std::filesystem;
 const fs::path source = SUPERSTEP_SOURCE;
 const fs::path models = source / "tests/language/models";
 
-// The models under the names that the page has.
+constexpr std::string_view page_text =
+    "The beam leaves the ring and meets the crystal. The crystal turns; 12 peaks are seen, then 345 more.\n";
+
+// The models and the text under the names that the page has.
 void put_models(const ScratchFolder& folder) {
-  for (const char* name : {"llama", "llama3", "gpt2", "distilbert"}) fs::copy(models / name, folder / name);
+  for (const char* name : {"llama", "llama3", "gpt2", "distilbert", "bert"})
+    fs::copy(models / name, folder / name);
+  write_file_atomically(folder / "page.txt", page_text);
   fs::copy_file(models / "gguf/model.gguf", folder / "model.gguf");
 }
 
@@ -162,6 +167,11 @@ TEST(Complete, ThePageShowsRealOutput) {
       {"superstep: error: llama: the file does not fit the model: 3 of 12 arrays differ",
        "  layer0.gate.weight [16,28] is model.layers.0.mlp.gate_proj.weight [24,16] in the file",
        "  build the model with the --set options of the file's sizes"});
+  const Outcome answers =
+      run_program(folder / "", "answer bert --context page.txt --question \"What turns?\" --best 3");
+  expect_shown(answers.output,
+               {"0.0205  29-47  meets the crystal.", "0.0182  29-75  meets the crystal. The"});
+  expect_shown(answers.errors, {"23 tokens of text behind 6 of the question in windows: 1 of 64"});
   const Outcome text = run_program(folder / "", "complete llama3 --prompt \"crystal turns\" --most 8");
   expect_shown(text.output, {" turns turns turns turns turns turns turns turns"});
   expect_shown(text.errors,

@@ -1,24 +1,25 @@
 """Writes the small models of tests/language/models, as Hugging Face's transformers saves them, with what transformers says of a text.
 
-    python3 make_models.py FOLDER [bert]     needs torch, transformers, safetensors, tokenizers and gguf; "bert": that one alone
+    python3 make_models.py FOLDER [bert|more]     needs torch, transformers, safetensors, tokenizers and gguf; "bert": that one alone;
+                                                  "more": bert-pretraining and vit alone
 
 Weights are random. A model is a folder: config.json, model.safetensors (or shards, or PyTorch's pickle), tokenizer.json with
 expected_tokens.json (texts and what the tokenizers of Hugging Face make of them), expected.safetensors with `input_ids` and the `logits`
 of transformers in f64. gguf.gguf is a Llama whose weights are packed as q8_0 and q4_0; the logits beside it are those of the unpacked
-weights. bert answers questions: expected.safetensors has its `start` and `end` scores in f64. Tokenizers are learnt from a few lines.
+weights. bert answers questions: expected.safetensors has its `start` and `end` scores in f64. bert-pretraining has both heads of
+pre-training: `logits` and `next_sentence`; vit classifies `pixels`. Tokenizers are learnt from a few lines.
 """
 import json
 import pathlib
 import shutil
 import sys
 
-import gguf
 import numpy as np
 import torch
 from safetensors.torch import save_file
 from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
-from transformers import (BertConfig, BertForQuestionAnswering, DistilBertConfig, DistilBertModel, GPT2Config, GPT2LMHeadModel,
-                          LlamaConfig, LlamaForCausalLM)
+from transformers import (BertConfig, BertForPreTraining, BertForQuestionAnswering, DistilBertConfig, DistilBertModel, GPT2Config,
+                          GPT2LMHeadModel, LlamaConfig, LlamaForCausalLM, ViTConfig, ViTForImageClassification)
 
 FOLDER = pathlib.Path(sys.argv[1])
 VOCABULARY = 384
@@ -110,6 +111,7 @@ def neighbours(weight, heads):
 
 
 def save_gguf(name, model, tokenizer):
+    import gguf
     folder = FOLDER / name
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
@@ -167,6 +169,10 @@ def of_words(lowercase):
     special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
     tokenizer.train_from_iterator(LINES + TEXTS, trainers.WordPieceTrainer(vocab_size=VOCABULARY, special_tokens=special,
                                                                           show_progress=False))
+    as_json = json.loads(tokenizer.to_str())
+    words = as_json["model"]["vocab"]  # BERT's own are filled up to the table's size, too
+    words.update({f"[unused{number}]": number for number in range(len(words), VOCABULARY)})
+    tokenizer = Tokenizer.from_str(json.dumps(as_json))
     tokenizer.post_processor = processors.TemplateProcessing(single="[CLS] $A [SEP]", pair="[CLS] $A [SEP] $B:1 [SEP]:1",
                                                              special_tokens=[("[CLS]", 2), ("[SEP]", 3)])
     return tokenizer
@@ -199,8 +205,27 @@ def save_bert():
     TEXTS = before
 
 
-if sys.argv[2:] == ["bert"]:
-    save_bert()
+def save_more():
+    torch.manual_seed(4)
+    sizes = dict(hidden_size=16, num_hidden_layers=2, num_attention_heads=4, intermediate_size=64)
+    model = larger(BertForPreTraining(BertConfig(vocab_size=128, **sizes)))
+    model.save_pretrained(FOLDER / "bert-pretraining")
+    ids = torch.arange(0, 2 * 12).reshape(2, 12) * 17 % 128
+    types = (torch.arange(12) >= 5).long().repeat(2, 1)
+    with torch.no_grad():
+        said = model.double()(input_ids=ids, token_type_ids=types, attention_mask=torch.ones_like(ids))
+    save_file({"input_ids": ids, "token_type_ids": types, "logits": said.prediction_logits.contiguous(),
+               "next_sentence": said.seq_relationship_logits.contiguous()}, FOLDER / "bert-pretraining" / "expected.safetensors")
+    model = larger(ViTForImageClassification(ViTConfig(image_size=32, patch_size=16, num_labels=5, **sizes)))
+    model.save_pretrained(FOLDER / "vit")
+    pixels = torch.randn(2, 3, 32, 32, dtype=torch.float64).float()
+    with torch.no_grad():
+        logits = model.double()(pixels.double()).logits
+    save_file({"pixels": pixels, "logits": logits.contiguous()}, FOLDER / "vit" / "expected.safetensors")
+
+
+if sys.argv[2:] in (["bert"], ["more"]):
+    save_bert() if sys.argv[2] == "bert" else save_more()
     sys.exit()
 torch.manual_seed(1)
 small = dict(vocab_size=VOCABULARY, hidden_size=16, intermediate_size=24, num_hidden_layers=2, num_attention_heads=4,
@@ -216,3 +241,4 @@ save("distilbert", larger(DistilBertModel(DistilBertConfig(vocab_size=VOCABULARY
 torch.manual_seed(2)
 save_gguf("gguf", larger(LlamaForCausalLM(LlamaConfig(**(small | dict(hidden_size=32, intermediate_size=64))))), of_characters())
 save_bert()
+save_more()

@@ -6,6 +6,7 @@
 
 #include "superstep/base/random.h"
 #include "superstep/language/decode/products.h"
+#include "superstep/language/decode/tiles.h"
 
 namespace superstep::language {
 namespace {
@@ -167,6 +168,42 @@ TEST(Products, OfPanelsAreThoseOfRows) {
               EXPECT_EQ(found, -7) << "written beyond the panel";
           }
       }
+}
+
+// By matrix registers, of any number of tokens: within 16 bits of each activation.
+TEST(Products, ByMatrixRegisters) {
+  RandomStream random(7);
+  const std::int64_t rows = 48, columns = 96;
+  const Weights w = random_weights({Packing::bf16, 1, 0}, rows, columns, random);
+  if (!suits_tiles(w.matrix)) GTEST_SKIP() << "this processor has no matrix registers";
+  Matrix narrow = w.matrix;
+  narrow.columns = 80;
+  EXPECT_FALSE(suits_tiles(narrow));
+  for (const std::int64_t tokens : {1, 15, 16, 17, 33, 50}) {
+    std::vector<float> x(static_cast<std::size_t>(tokens * columns));
+    for (float& value : x) value = static_cast<float>(random.uniform(-1, 1));
+    TileActivations activations(tokens, columns);
+    for (std::int64_t t = 0; t < tokens; ++t) activations.set(t, x.data() + t * columns);
+    const std::int64_t stride = rows + 3;
+    std::vector<float> y(static_cast<std::size_t>(tokens * stride), NAN),
+        row(static_cast<std::size_t>(columns));
+    multiply_tiles(w.matrix, activations, 0, 16, y.data(), stride);
+    multiply_tiles(w.matrix, activations, 16, rows, y.data(), stride);
+    for (std::int64_t r = 0; r < rows; ++r) {
+      unpack_row(w.matrix, r, row.data());
+      for (std::int64_t t = 0; t < tokens; ++t) {
+        double sum = 0, size = 0;
+        for (std::int64_t c = 0; c < columns; ++c) {
+          const double part = static_cast<double>(row[static_cast<std::size_t>(c)]) *
+                              static_cast<double>(x[static_cast<std::size_t>(t * columns + c)]);
+          sum += part, size += std::abs(part);
+        }
+        EXPECT_NEAR(y[static_cast<std::size_t>(t * stride + r)], sum, 1e-5 * size) << r << ' ' << t;
+      }
+    }
+    for (std::int64_t t = 0; t < tokens; ++t)
+      EXPECT_TRUE(std::isnan(y[static_cast<std::size_t>(t * stride + rows)])) << "written beside its rows";
+  }
 }
 
 }  // namespace

@@ -1,7 +1,9 @@
 // Text for pre-training, questions and next tokens: what is known of it exactly.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "superstep/physics/language/pair_generator.h"
 #include "superstep/physics/language/question_generator.h"
@@ -96,6 +98,28 @@ TEST(QuestionGenerator, AnswersAreSubjectsOfTheText) {
   }
   EXPECT_GT(best / 200, 0.9);
   EXPECT_LT(best / 200, 1);
+}
+
+TEST(QuestionGenerator, BlocksOfManyLengthsWhereTheyAreAskedFor) {
+  ThreadPool pool(1);
+  const auto used = [&](std::vector<std::string> options) {
+    const auto generator = make_generator("bert-base-squad", options);
+    const auto made = generate_in_memory(*generator, 1, 0, 100, pool);
+    std::vector<int> lengths;
+    for (std::int64_t i = 0; i < 100; ++i) {
+      int length = 0;
+      for (std::int64_t k = 0; k < 64; ++k)
+        length += static_cast<int>(field(*generator, made, "attention_mask").at(64 * i + k));
+      lengths.push_back(length);
+    }
+    return lengths;
+  };
+  const auto full = used({"vocabulary=200", "length=64"}),
+             many = used({"vocabulary=200", "length=64", "shortest=24"});
+  EXPECT_LT(std::ranges::min(many), 24);
+  EXPECT_GT(std::ranges::max(many), 48);
+  EXPECT_LT(std::accumulate(many.begin(), many.end(), 0),
+            0.85 * std::accumulate(full.begin(), full.end(), 0));
 }
 
 // What a block costs whoever knows the grammar is finite, and infinite for another text.

@@ -117,6 +117,57 @@ TEST(PublishedWeights, GiveTransformersAnswers) {
   }
 }
 
+// The outputs of a model filled with a folder's weights, of inputs by name.
+std::vector<Tensor> said_by(const TrainSettings& settings, const char* folder,
+                            const std::map<std::string, Tensor>& inputs) {
+  const PublishedWeights weights = load_published_weights(settings, models / folder);
+  EXPECT_TRUE(weights.unused.empty()) << weights.unused[0];
+  graph::Graph graph = Model(settings).inference()(2);
+  for (const graph::ValueId id : graph.states()) graph.set_data(id, weights.states.at(graph.value(id).name));
+  std::vector<Tensor> given;
+  for (const graph::ValueId input : graph.inputs()) given.push_back(inputs.at(graph.value(input).name));
+  return op::evaluate(graph, given).outputs;
+}
+
+void expect_close(const Tensor& found, const Tensor& truth) {
+  ASSERT_EQ(found.element_count(), truth.element_count());
+  double largest = 0, worst = 0;
+  for (std::int64_t i = 0; i < truth.element_count(); ++i) {
+    largest = std::max(largest, std::abs(truth.at(i)));
+    worst = std::max(worst, std::abs(found.at(i) - truth.at(i)));
+  }
+  EXPECT_LT(worst, 1e-5 * largest);
+}
+
+// Both heads of pre-training, at two places that are asked for.
+TEST(PublishedWeights, GiveTransformersHiddenWords) {
+  const char* folder = "bert-pretraining";
+  const TrainSettings settings{
+      .workload = "bert-large",
+      .model_options = {"layers=2", "width=16", "heads=4", "length=12", "vocabulary=128"}};
+  const Tensor ids = of_reference(folder, "input_ids"), words = of_reference(folder, "logits");
+  const auto outputs = said_by(settings, folder,
+                               {{"input_ids", ids},
+                                {"token_type_ids", of_reference(folder, "token_type_ids")},
+                                {"attention_mask", Tensor::full(ElementType::i64, ids.shape(), 1)},
+                                {"masked_positions", Tensor::from<std::int64_t>({2, 2}, {3, 7, 0, 11})}});
+  Tensor wanted(ElementType::f64, {2, 2, 128});
+  const std::int64_t places[] = {3, 7, 12 + 0, 12 + 11};
+  for (std::int64_t k = 0; k < 4; ++k)
+    for (std::int64_t i = 0; i < 128; ++i) wanted.set(k * 128 + i, words.at(places[k] * 128 + i));
+  expect_close(outputs[0], wanted);
+  expect_close(outputs[1], of_reference(folder, "next_sentence"));
+}
+
+TEST(PublishedWeights, GiveTransformersClasses) {
+  const TrainSettings settings{.workload = "vit-base",
+                               .model_options = {"size=32", "patch=16", "layers=2", "width=16", "heads=4",
+                                                 "classes=5", "epsilon=1e-12"}};
+  const std::string input = workload::find_workload("vit-base").inputs[0].name;
+  expect_close(said_by(settings, "vit", {{input, of_reference("vit", "pixels")}})[0],
+               of_reference("vit", "logits"));
+}
+
 TEST(PublishedWeights, ListEverythingThatDiffers) {
   TrainSettings settings{.workload = "llama", .model_options = with(of_llama, {"layers=3", "inner=28"})};
   expect_error(ErrorCode::bad_file,

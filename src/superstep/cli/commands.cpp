@@ -4,6 +4,7 @@
 namespace superstep::cli {
 
 void declare_advise(CLI::App& command);
+void declare_answer(CLI::App& command);
 void declare_sweep(CLI::App& command);
 void declare_baseline(CLI::App& command);
 void declare_bench(CLI::App& command);
@@ -55,6 +56,8 @@ const std::vector<Command>& commands() {
       {"crystal", "lattice constant and bulk modulus of a crystal by a trained force field", declare_crystal},
       {"complete", "a language model goes on with a text: safetensors, PyTorch or GGUF weights as they are",
        declare_complete},
+      {"answer", "where in a text the answer to a question is: a trained bert-base-squad, or others' weights",
+       declare_answer},
       {"profile", "where the time of a step goes: a page, a trace, shares of the floor", declare_profile},
       {"graph", "print a model's graph, before or after the passes", declare_graph, false},
       {"predict", "does a model fit an accelerator, how fast is it there, how sure is that", declare_predict},

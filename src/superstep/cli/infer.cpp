@@ -17,13 +17,14 @@
 #include "superstep/cli/shared/metrics.h"
 #include "superstep/cli/shared/model_options.h"
 #include "superstep/cli/shared/outcome.h"
+#include "superstep/run/serve/length_plans.h"
 
 namespace superstep::cli {
 namespace {
 
 struct Arguments {
   run::InferSettings settings;
-  std::string weights, input, output, onnx;
+  std::string weights, input, output, onnx, lengths;
   ChipArguments chips;
   bool explain = false;
 };
@@ -125,6 +126,7 @@ void infer(Arguments arguments) {
   settings.threads = thread_count();
   settings.chips = chips_of(arguments.chips);
   settings.measure_steps = arguments.explain;
+  if (!arguments.lengths.empty()) settings.lengths = run::lengths_from_text(arguments.lengths);
   const run::InferReport report = run::infer(settings);
   if (!common().quiet) {
     fmt::print("{}: {} samples in batches of {} (micro-batches of {}), {} threads\n", settings.workload,
@@ -133,6 +135,8 @@ void infer(Arguments arguments) {
     if (!report.metrics.empty() && report.metrics[0].how == How::predicted)
       fmt::print("executed vertex by vertex on this host; throughput and latency are modelled\n");
     if (report.passes > 0) fmt::print("means of {} passes with masks\n", report.passes);
+    for (const auto& [length, samples] : report.lengths)
+      fmt::print("{} samples of at most {} tokens\n", format_count(static_cast<double>(samples)), length);
     if (settings.chips.several()) fmt::print("on chips: {}\n", report.plan.choice);
     fmt::print("{}", report.f32_metrics.empty() ? metrics_table(report.metrics) : comparison(report));
     fmt::print("{}", refinement(report));
@@ -150,6 +154,7 @@ void infer(Arguments arguments) {
                         {"batch", report.plan.batch},     {"micro_batch", report.plan.micro_batch},
                         {"threads", report.plan.threads}, {"samples", report.samples}};
   if (report.passes > 0) config["passes"] = report.passes;
+  if (!settings.lengths.empty()) config["lengths"] = settings.lengths;
   if (settings.refine > 0) config["refine"] = settings.refine;
   if (report.calibration_samples > 0)
     config["calibration"] = {{"samples", report.calibration_samples},
@@ -232,6 +237,12 @@ void declare_infer(CLI::App& command) {
       ->default_str("512; of a model file without data 1");
   add_bound_option(command, settings.bounds);
   add_shape_option(command, settings.shapes);
+  command
+      .add_option(
+          "--lengths", arguments->lengths,
+          "of sequences (bert-base-squad): plans of these lengths beside the full one, 64,128,256; each "
+          "sequence goes through the shortest that holds it")
+      ->type_name("N,...");
   command.add_option("--samples", settings.samples, "use so many samples")->type_name("N")->check(positive());
   declare_answers(command, settings);
   command.add_option("--on", settings.target, "where to run: superstep list targets")

@@ -157,6 +157,14 @@ class TableTask : public Task {
     return spec_.forecast_references(fields_, training_, indices);
   }
 
+  std::int64_t used_length(std::int64_t index) const override {
+    if (spec_.mask.empty()) return Task::used_length(index);
+    const Tensor& mask = fields_.at(spec_.mask);
+    std::int64_t used = mask.shape()[1];
+    while (used > 0 && mask.at(index * mask.shape()[1] + used - 1) == 0) --used;
+    return used;
+  }
+
   // Where nothing is judged, nothing is known of the truth.
   bool has_labels() const override {
     if (!spec_.quality) return false;

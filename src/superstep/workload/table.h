@@ -45,6 +45,7 @@ struct TableSpec {
   std::function<std::vector<Metric>(const Fields& fields, std::span<const std::int64_t> indices,
                                     std::span<const Tensor> outputs)>
       quality = nullptr;
+  std::string mask;       // a field [T] of sequences: 0 where padding is, behind the tokens
   std::string spread_of;  // the field that the only output says: what its spread over passes is held against
   std::function<std::string(const Fields& fields, const Predictions& found, page::Page& page)> present =
       nullptr;

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <limits>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
@@ -127,6 +128,12 @@ class Task {
   // in words each, with where it was read. Asked where knows_domain() says that the task can tell.
   virtual bool knows_domain() const { return false; }
   virtual std::vector<std::string> outside(const Task& /*training*/) const { return {}; }
+
+  // Of a sample that is a sequence with padding behind it: its tokens before the padding; else more than any
+  // sequence has.
+  virtual std::int64_t used_length(std::int64_t /*index*/) const {
+    return std::numeric_limits<std::int64_t>::max();
+  }
 
   virtual bool has_labels() const { return true; }
 

@@ -260,11 +260,14 @@ def prepared(walk: Walk, where: str) -> Path:
     if where.startswith('openmp'):
         for source in (walk.source / 'examples/openmp').glob('*.c'):
             shutil.copy(source, folder)
-    if where == 'language.md' or where.startswith('complete'):
+    if where == 'language.md' or where.startswith(('complete', 'answer')):
         models = walk.source / 'tests/language/models'
         shutil.copytree(models, folder, dirs_exist_ok=True)
         shutil.copy(models / 'gguf/model.gguf', folder)
         (folder / 'question.txt').write_text('Once upon a time')
+        (folder / 'page.txt').write_text('The beam leaves the ring and meets the crystal. The crystal turns.')
+        shutil.copy(models / 'bert/model.safetensors', folder)
+        shutil.copy(models / 'bert/cased/vocab.txt', folder)
     shutil.copytree(walk.samples['bragg-run'], folder / 'run')
     shutil.copytree(walk.samples['bragg-run'], folder / 'run/braggnn')
     shutil.copy(walk.samples['model.onnx'], folder / 'model.onnx')

@@ -32,6 +32,7 @@ CALLS = {
     'md': 'lennard-jones --lattice fcc:Ar:5.4:2 --set cutoff=5 --steps 3 --out {folder}/md',
     'workflow': 'conductivity --options',
     'complete': f'{MODELS}/llama --prompt "Once" --most 3',
+    'answer': f'{MODELS}/bert --context "The crystal turns." --question "What turns?"',
     'show': '{peaks} --out {folder}/page.html',
     'report': '--run {run} --samples 100 --out {folder}/report',
     'validate': '{cycles}',

@@ -9,12 +9,15 @@
 
 #include "superstep/base/system/interrupt_check.h"
 #include "superstep/language/decode/decoder_weights.h"
+#include "superstep/language/decode/tiles.h"
 
 namespace superstep::language {
 namespace {
 
 // Tokens that go through the model together: their activations stay in the caches.
 constexpr std::int64_t tokens_at_a_time = 48;
+// By matrix registers more of them: they multiply faster than memory brings the weights.
+constexpr std::int64_t tokens_by_tiles = 256, fewest_by_tiles = 8;
 // Rows that a thread takes at a time: about 64 kB of weights of a width of 4096 in 16 bits.
 constexpr std::int64_t rows_at_a_time = 8;
 
@@ -65,6 +68,7 @@ struct Decoder::State {
   std::vector<double> frequencies;
   std::int64_t context, position = 0;
   bool exact;
+  bool tiles;  // all products suit them
   std::vector<float> scores;
   InterruptCheck stop{};
 
@@ -75,8 +79,17 @@ struct Decoder::State {
         cache(c.layers, c.key_heads, c.head_size),
         context(settings.context > 0 ? std::min(settings.context, c.context) : c.context),
         exact(settings.exact),
+        tiles(!settings.exact && suit_tiles(weights)),
         scores(static_cast<std::size_t>(weights.head.rows)) {
     if (c.family == Family::llama) frequencies = rotary_frequencies(c.head_size, c.rotary_base, c.scaling);
+  }
+
+  static bool suit_tiles(const DecoderWeights& weights) {
+    const auto suits = [](const Linear& linear) { return suits_tiles(linear.matrix); };
+    return std::ranges::all_of(weights.layers, [&](const LayerWeights& layer) {
+      return std::ranges::all_of(layer.in, suits) && suits(layer.out) &&
+             std::ranges::all_of(layer.inner, suits) && suits(layer.outer);
+    });
   }
 
   // y = x W' + bias for matrices side by side, which share x.
@@ -96,12 +109,8 @@ struct Decoder::State {
     const bool in_blocks = std::ranges::any_of(
         products, [](const Product& p) { return is_in_blocks(p.linear->matrix.packing); });
     if (x.count() == 1 && !(exact && in_blocks)) return multiply_one(products, x, in_blocks);
-    std::vector<Part> parts;
-    for (const Product& p : products) {
-      const std::int64_t rows = p.linear->matrix.rows;
-      for (std::int64_t r = 0; r < rows; r += rows_of_a_part)
-        parts.push_back({&p, r, std::min(rows, r + rows_of_a_part)});
-    }
+    if (tiles && x.count() >= fewest_by_tiles) return multiply_by_tiles(products, x);
+    const std::vector<Part> parts = parts_of(products);
     const std::int64_t columns = columns_at_a_time(x.width(), x.count());
     const std::vector<float> pieces = pieces_of(x, columns);
     std::vector<std::vector<float>> unpacked(static_cast<std::size_t>(pool.threads()));
@@ -116,6 +125,28 @@ struct Decoder::State {
         for (std::int64_t row = first; row < last; row += panel_rows)
           multiply_panel_of(*product, row, piece, unpacked[static_cast<std::size_t>(worker)].data());
       }
+    });
+    for (const Product& p : products) add_bias(p);
+  }
+
+  static std::vector<Part> parts_of(std::span<const Product> products) {
+    std::vector<Part> parts;
+    for (const Product& p : products) {
+      const std::int64_t rows = p.linear->matrix.rows;
+      for (std::int64_t r = 0; r < rows; r += rows_of_a_part)
+        parts.push_back({&p, r, std::min(rows, r + rows_of_a_part)});
+    }
+    return parts;
+  }
+
+  void multiply_by_tiles(std::span<const Product> products, const Rows& x) {
+    TileActivations activations(x.count(), x.width());
+    pool.parallel_for(x.count(), [&](std::int64_t t, int) { activations.set(t, x.row(t)); });
+    const std::vector<Part> parts = parts_of(products);
+    pool.parallel_for(static_cast<std::int64_t>(parts.size()), [&](std::int64_t item, int) {
+      const auto& [product, first, last] = parts[static_cast<std::size_t>(item)];
+      multiply_tiles(product->linear->matrix, activations, first, last, product->y->row(0) + product->first,
+                     product->y->width());
     });
     for (const Product& p : products) add_bias(p);
   }
@@ -374,8 +405,9 @@ std::span<const float> Decoder::feed(std::span<const std::int32_t> tokens) {
   const std::int64_t before = s.position;
   s.cache.grow(before + static_cast<std::int64_t>(tokens.size()));
   try {
-    for (std::size_t first = 0; first < tokens.size(); first += tokens_at_a_time) {
-      const std::size_t count = std::min<std::size_t>(tokens_at_a_time, tokens.size() - first);
+    const std::size_t most = s.tiles ? tokens_by_tiles : tokens_at_a_time;
+    for (std::size_t first = 0; first < tokens.size(); first += most) {
+      const std::size_t count = std::min(most, tokens.size() - first);
       s.run(tokens.subspan(first, count), first + count == tokens.size());
     }
   } catch (...) {

@@ -348,12 +348,17 @@ Tokenizer Tokenizer::beside(const data::WeightFile& file) {
   if (file.format() == "GGUF") return from_notes(file);
   const std::filesystem::path folder = file.path().parent_path(), path = folder / "tokenizer.json",
                               vocabulary = folder / "vocab.txt";
-  if (!std::filesystem::exists(path) && std::filesystem::exists(vocabulary))
-    return from_vocabulary(read_text_file(vocabulary), word_form_beside(vocabulary), vocabulary.string());
+  if (!std::filesystem::exists(path) && std::filesystem::exists(vocabulary)) return from_file(vocabulary);
   if (!std::filesystem::exists(path))
     throw Error(ErrorCode::not_found, "the model's tokens are not known", path.string(),
                 "put the model's tokenizer.json beside its weights, or give numbers of tokens: --tokens");
-  return from_json(read_text_file(path), path.string());
+  return from_file(path);
+}
+
+Tokenizer Tokenizer::from_file(const std::filesystem::path& path) {
+  const std::string text = read_text_file(path);
+  if (path.extension() == ".json") return from_json(text, path.string());
+  return from_vocabulary(text, word_form_beside(path), path.string());
 }
 
 }  // namespace superstep::language

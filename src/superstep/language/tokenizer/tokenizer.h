@@ -22,8 +22,10 @@ class Tokenizer {
   static Tokenizer from_notes(const data::WeightFile& gguf);
   // Pieces of words, one a line; tokens in brackets ("[CLS]") are added ones.
   static Tokenizer from_vocabulary(std::string_view lines, const WordForm& form, const std::string& where);
-  // Of a GGUF file its own, else the tokenizer.json beside the weights, else the vocab.txt (in small letters
-  // unless a tokenizer_config.json beside it says otherwise).
+  // A tokenizer.json, or a vocab.txt (in small letters unless a tokenizer_config.json beside it says
+  // otherwise).
+  static Tokenizer from_file(const std::filesystem::path& path);
+  // Of a GGUF file its own, else the tokenizer.json beside the weights, else the vocab.txt.
   static Tokenizer beside(const data::WeightFile& file);
   ~Tokenizer();
   Tokenizer(Tokenizer&&) noexcept;

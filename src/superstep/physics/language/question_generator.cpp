@@ -1,5 +1,7 @@
 #include "superstep/physics/language/question_generator.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -9,7 +11,7 @@
 namespace superstep::data {
 namespace {
 
-constexpr std::uint32_t purpose_text = 1, purpose_question = 2;
+constexpr std::uint32_t purpose_text = 1, purpose_question = 2, purpose_length = 3;
 constexpr int question_share = 4;  // a question takes a quarter of the block at most
 
 std::vector<Field> fields_for(std::int64_t length) {
@@ -30,9 +32,10 @@ struct Asked {
 
 class QuestionGenerator final : public Generator {
  public:
-  QuestionGenerator(const LanguageSettings& settings, int length, double exchanged)
+  QuestionGenerator(const LanguageSettings& settings, int length, int shortest, double exchanged)
       : settings_(settings),
         length_(length),
+        shortest_(shortest),
         exchanged_(exchanged),
         language_(settings),
         fields_(fields_for(length)) {}
@@ -58,20 +61,23 @@ class QuestionGenerator final : public Generator {
   nlohmann::json parameters() const override {
     nlohmann::json all = language_parameters(settings_, language_, length_);
     all["exchanged"] = exchanged_;
+    if (shortest_ < length_) all["shortest"] = shortest_;
     return all;
   }
 
  private:
-  // What is told, and so a question without its first token, has so many words at most.
-  int longest_told() const { return std::max(2, length_ / question_share - 1); }
+  // What is told, and so a question without its first token, has so many words at most, of a block of
+  // `length` tokens.
+  static int longest_told(int length) { return std::max(2, length / question_share - 1); }
 
   // A text that leaves room for the longest question; statements whose telling is longer are not asked for.
   struct Text {
     std::vector<std::int32_t> tokens;
     std::vector<Statement> statements;
   };
-  Text text(RandomStream& random) const {
-    const auto room = static_cast<std::size_t>(length_ - longest_told() - 4);  // [CLS] [UNK] [SEP] [SEP]
+  Text text(RandomStream& random, int length) const {
+    const int told = longest_told(length);
+    const auto room = static_cast<std::size_t>(length - told - 4);  // [CLS] [UNK] [SEP] [SEP]
     Text made;
     for (;;) {
       const Grammar::Halves sentence = language_.grammar().draw_halves(random);
@@ -83,7 +89,7 @@ class QuestionGenerator final : public Generator {
       }
       const int first = static_cast<int>(made.tokens.size()),
                 verb = first + static_cast<int>(sentence.left.size());
-      if (static_cast<int>(sentence.right.size()) <= longest_told())
+      if (static_cast<int>(sentence.right.size()) <= told)
         made.statements.push_back({first, verb - 1, verb + static_cast<int>(sentence.right.size()) - 1});
       made.tokens.insert(made.tokens.end(), sentence.left.begin(), sentence.left.end());
       made.tokens.insert(made.tokens.end(), sentence.right.begin(), sentence.right.end());
@@ -119,7 +125,9 @@ class QuestionGenerator final : public Generator {
 
   Asked asked(std::uint64_t seed, std::uint64_t index) const {
     RandomStream words(seed, index, purpose_text), random(seed, index, purpose_question);
-    const Text made = text(words);
+    RandomStream lengths(seed, index, purpose_length);
+    const auto more = static_cast<std::uint64_t>(length_ - shortest_ + 1);
+    const Text made = text(words, shortest_ + static_cast<int>(lengths.below(more)));
     const Statement& chosen = made.statements[random.below(made.statements.size())];
     const std::vector<std::int32_t> question = question_about(made, chosen, random);
     Asked asked;
@@ -142,15 +150,21 @@ class QuestionGenerator final : public Generator {
   }
 
   LanguageSettings settings_;
-  int length_;
+  int length_, shortest_;  // tokens of a block; of the shortest text with its question
   double exchanged_;
   Language language_;
   std::vector<Field> fields_;
 };
 
 std::unique_ptr<Generator> make(const Options& options) {
-  return std::make_unique<QuestionGenerator>(language_of_options(options),
-                                             static_cast<int>(options.integer("length", 24, 4096)),
+  constexpr int least = 24;
+  const int length = static_cast<int>(options.integer("length", least, 4096)),
+            shortest = static_cast<int>(options.integer("shortest", 0, length));
+  if (shortest > 0 && shortest < least)
+    throw Error(ErrorCode::invalid_argument, fmt::format("{} tokens are too few for a question", shortest),
+                "option shortest", fmt::format("take {} at least, or 0 for full blocks", least));
+  return std::make_unique<QuestionGenerator>(language_of_options(options), length,
+                                             shortest > 0 ? shortest : length,
                                              options.number("exchanged", 0, 0.9));
 }
 
@@ -176,6 +190,7 @@ std::vector<double> asked_for(std::span<const std::int32_t> tokens, std::span<co
 GeneratorEntry bert_base_squad_generator() {
   std::vector<OptionSpec> options = language_options("384", "30522");
   options.push_back({"exchanged", "0.1", "share of a question's words that are exchanged for any others"});
+  options.push_back({"shortest", "0", "tokens of the shortest block, padding behind it; 0: all are full"});
   return {"bert-base-squad", "questions about text of a grammar, with the best answer's chance", options,
           make};
 }

@@ -16,6 +16,7 @@
 #include "superstep/run/model.h"
 #include "superstep/run/serve/calibrate.h"
 #include "superstep/run/serve/evaluate.h"
+#include "superstep/run/serve/length_plans.h"
 #include "superstep/run/serve/published_weights.h"
 #include "superstep/run/serve/refine.h"
 #include "superstep/run/task.h"
@@ -161,9 +162,10 @@ void add_spread(Served& served, std::vector<Tensor> spread) {
   }
 }
 
-// `timing`: what measure_serving or its like found of this evaluator; empty for a modelled machine.
-Served serve(Evaluator& evaluator, const Task& task, bool trained, int passes, std::vector<Metric> timing,
-             ThreadPool& pool) {
+// `timing`: what measure_serving or its like found of this evaluator; empty for a modelled machine. `plans`:
+// sequences go through them; null: through the evaluator.
+Served serve(Evaluator& evaluator, LengthPlans* plans, const Task& task, bool trained, int passes,
+             std::vector<Metric> timing, ThreadPool& pool) {
   std::vector<std::int64_t> indices(static_cast<std::size_t>(task.size()));
   std::iota(indices.begin(), indices.end(), std::int64_t{0});
   Served served;
@@ -174,8 +176,8 @@ Served serve(Evaluator& evaluator, const Task& task, bool trained, int passes, s
     served.outputs = std::move(sampled.mean);
     spread = std::move(sampled.spread);
   } else
-    served.outputs = evaluator.predict(task, indices, pool);
-  const double elapsed = served.seconds = watch.seconds();
+    served.outputs = plans ? plans->predict(task, indices, pool) : evaluator.predict(task, indices, pool);
+  const double elapsed = served.seconds = watch.seconds() - (plans ? plans->compile_seconds() : 0);
   target::Executable& executable = evaluator.executable();
   served.ports.assign(executable.outputs().begin(), executable.outputs().end());
   served.metrics = std::move(timing);
@@ -423,6 +425,32 @@ std::vector<std::string> outside_of_training(const Task& task, const Weights& we
   return task.outside(*learnt_from);
 }
 
+void check_lengths(const InferSettings& settings) {
+  if (settings.lengths.empty()) return;
+  const char* why = settings.precision == "int8" ? "bytes are calibrated on one length"
+                    : settings.passes > 0        ? "passes with masks are of one length"
+                    : settings.refine > 0        ? "answers are refined at one length"
+                    : settings.chips.several()   ? "several chips share batches of one length"
+                    : settings.target == "cpu"   ? nullptr
+                                                 : "plans of several lengths run on the cpu";
+  if (why) throw Error(ErrorCode::invalid_argument, why, "--lengths", "leave it away");
+}
+
+// Whole batches of one length are filled up: small ones waste little.
+constexpr std::int64_t batch_of_lengths = 8;
+
+std::unique_ptr<LengthPlans> length_plans_of(const InferSettings& settings, const TrainSettings& model,
+                                             const std::optional<Weights>& weights, std::int64_t batch) {
+  if (settings.lengths.empty()) return nullptr;
+  auto plans = std::make_unique<LengthPlans>(LengthPlans::Settings{
+      .model = model,
+      .lengths = settings.lengths,
+      .compile = {.batch = std::min(batch, batch_of_lengths), .threads = settings.threads},
+      .target = &target::find_target(settings.target)});
+  if (weights) plans->set_parameters(states_with_counter(*weights), weights->where);
+  return plans;
+}
+
 // Compiled, with the parameters there are; a file that could not hold its outputs is refused before the work.
 std::unique_ptr<Evaluator> opened(const InferSettings& settings, const Model& model,
                                   const std::optional<Weights>& weights, const Task& task, std::int64_t batch,
@@ -456,6 +484,7 @@ InferReport infer(const InferSettings& given) {
   const Model model(model_settings);
   settings.passes = passes_of(settings, model);
   check_refinement(settings, model.workload());
+  check_lengths(settings);
   ThreadPool pool(settings.threads);
   const std::int64_t wanted = wanted_batch(settings, model), fixed = model.fixed_batch();
   const auto task = model.open_task({.data = settings.input,
@@ -481,8 +510,9 @@ InferReport infer(const InferSettings& given) {
   std::vector<target::Executable*> executables;
   for (const auto& evaluator : evaluators) executables.push_back(&evaluator->executable());
   const auto timings = timings_of(executables, *task, batch, pool);
+  const auto plans = length_plans_of(settings, model_settings, weights, batch);
   const auto served_by = [&](std::size_t i) {
-    return serve(*evaluators[i], *task, weights.has_value(), settings.passes, timings[i], pool);
+    return serve(*evaluators[i], plans.get(), *task, weights.has_value(), settings.passes, timings[i], pool);
   };
   Served served = served_by(0);
   if (int8) report.f32_metrics = served_by(1).metrics;
@@ -495,6 +525,7 @@ InferReport infer(const InferSettings& given) {
   report.metrics = std::move(served.metrics);
   report.plan = std::move(served.plan);
   report.passes = settings.passes;
+  if (plans) report.lengths = plans->used();
   if (weights) report.unused_weights = weights->unused;
   if (weights && weights->of_a_run && !settings.input.empty())
     report.outside = outside_of_training(*task, *weights, pool);

@@ -56,6 +56,9 @@ struct InferSettings {
   int passes = -1;  // with masks, of a model that drops out; 0: none; -1: as its recipe says (0, or many)
   int threads = 1;
   bool measure_steps = false;  // time every step of the plan (slower)
+  // Of sequences: lengths of plans below the full one, of which each goes through the shortest that holds it
+  // (length_plans.h); empty: all go through the full one.
+  std::vector<std::int64_t> lengths;
   std::int64_t refine = 0;  // steps by which each answer is refined on its sample alone (refine.h); 0: none
 };
 
@@ -69,6 +72,8 @@ struct InferReport {
   std::int64_t beyond_bounds = 0;    // results of a model file that --bound left no room for
   std::vector<std::string> outside;  // samples unlike what the weights were learnt from, a line each
   std::vector<std::string> unused_weights;  // arrays of the user's file that the model does not have
+
+  std::map<std::int64_t, std::int64_t> lengths;  // samples that went through the plan of each length
 
   // Where answers were refined: the quality before, and the seconds that a sample took.
   std::vector<Metric> metrics_before;

@@ -101,7 +101,7 @@ std::unique_ptr<Task> open_questions(const TaskSettings& settings, const Options
   return open_table_task(
       {.generator = "bert-base-squad",
        .settings = {"length=" + model.text("length"), "vocabulary=" + model.text("vocabulary"),
-                    "exchanged=" + model.text("exchanged")},
+                    "exchanged=" + model.text("exchanged"), "shortest=" + model.text("shortest")},
        .default_samples = 4000,
        .training_share = 0.9,
        .group = {},
@@ -109,6 +109,7 @@ std::unique_ptr<Task> open_questions(const TaskSettings& settings, const Options
        .targets = {{"start"}, {"end"}},
        .more = {"optimal_exact"},
        .quality = answer_quality,
+       .mask = "attention_mask",
        .present = [vocabulary](
                       const Fields& fields, const Predictions& found,
                       page::Page& page) { return present_questions(vocabulary, fields, found, page); },

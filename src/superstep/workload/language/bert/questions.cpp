@@ -45,6 +45,8 @@ Workload bert_base_squad() {
       .kind = transform::OptimizerKind::adamw, .epsilon = 1e-6, .weight_decay = 0.01, .decay_vectors = false};
   std::vector<OptionSpec> options = encoder_options(base);
   options.push_back({"exchanged", "0.1", "of generated questions: share of words exchanged for others"});
+  options.push_back(
+      {"shortest", "0", "of generated questions: tokens of the shortest block; 0: all are full"});
   return {
       .name = "bert-base-squad",
       .summary = "where in a text the answer to a question is, by twelve transformer layers of width 768",

@@ -8,7 +8,7 @@
 
 #include "superstep/base/error.h"
 #include "superstep/base/printable.h"
-#include "superstep/target/cpu/kernels/core/matrix_registers.h"
+#include "superstep/base/system/matrix_registers.h"
 
 namespace superstep::kernels {
 

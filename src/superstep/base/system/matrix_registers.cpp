@@ -1,4 +1,4 @@
-#include "superstep/target/cpu/kernels/core/matrix_registers.h"
+#include "superstep/base/system/matrix_registers.h"
 
 #if defined(__x86_64__) && defined(__linux__)
 #include <cpuid.h>
@@ -6,7 +6,7 @@
 #include <unistd.h>
 #endif
 
-namespace superstep::kernels {
+namespace superstep {
 
 #if defined(__x86_64__) && defined(__linux__)
 
@@ -36,4 +36,4 @@ bool has_matrix_registers() { return false; }
 
 #endif
 
-}  // namespace superstep::kernels
+}  // namespace superstep

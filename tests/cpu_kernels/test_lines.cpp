@@ -188,6 +188,45 @@ TEST(Lines, TheLargestFewAgreeWithASortOfAll) {
   }
 }
 
+// Lines in order, in reverse order, of few different numbers and of random ones; few and many elements of
+// them.
+TEST(Lines, TheLargestFewOfContiguousLines) {
+  for_each_instruction_set([] {
+    for (const std::int64_t length : {1, 7, 16, 33, 96, 1000})
+      for (const std::int64_t count : {1, 2, 8, 31, 32, 33, 96}) {
+        if (count > length) continue;
+        for (const bool largest : {true, false}) {
+          GuardedBuffer x(ElementType::f32, 4 * length), y(ElementType::f32, 4 * count),
+              z(ElementType::i64, 4 * count);
+          x.fill_random(static_cast<std::uint64_t>(length + count));
+          for (std::int64_t i = 0; i < length; ++i) {
+            x.set(i, static_cast<double>(i));
+            x.set(length + i, static_cast<double>(length - i));
+            x.set(2 * length + i, static_cast<double>(i * 7 % 5));
+          }
+          const Lines lines{.axes = {{4, length, count, count}}, .length = length};
+          run_kernel(*require_kernel(prepare(ExtremeElements{lines, count, largest})), {x.data()},
+                     {y.data(), z.data()});
+          int wrong = 0;
+          for (std::int64_t line = 0; line < 4; ++line) {
+            std::vector<std::int64_t> order(static_cast<std::size_t>(length));
+            std::iota(order.begin(), order.end(), 0);
+            const auto at = [&](std::int64_t i) { return x.get(line * length + i); };
+            std::ranges::stable_sort(order, [&](std::int64_t i, std::int64_t j) {
+              return largest ? at(i) > at(j) : at(i) < at(j);
+            });
+            for (std::int64_t i = 0; i < count; ++i) {
+              const std::int64_t place = order[static_cast<std::size_t>(i)];
+              wrong += y.get(line * count + i) != at(place);
+              wrong += z.get(line * count + i) != static_cast<double>(place);
+            }
+          }
+          EXPECT_EQ(wrong, 0) << count << " of " << length;
+        }
+      }
+  });
+}
+
 TEST(Lines, SaysWhatItDoesNotTake) {
   EXPECT_EQ(prepare(RunningSum{.lines = {.type = ElementType::u8}}).error().reason, "elements of u8");
   EXPECT_EQ(prepare(ExtremePlace{.lines = {.length = 0}}).error().reason, "lines are empty");

@@ -493,6 +493,41 @@ TEST(VectorProgram, adds_up_everything_and_all_but_the_last_axis) {
   });
 }
 
+// Rows of any length below a few vectors: parts of longer rows, a number for each row, every second element;
+// what lies between rows and behind the last one is not read, nor anything written beyond the result.
+TEST(VectorProgram, short_rows_are_read_where_they_lie) {
+  for_each_instruction_set([] {
+    for (std::int64_t n = 1; n <= 40; ++n) {
+      const std::int64_t rows = 37, apart = n + 3, pairs = 2 * n + 1;
+      GuardedBuffer part(ElementType::f32, (rows - 1) * apart + n), number(ElementType::f32, rows),
+          second(ElementType::f32, (rows - 1) * pairs + 2 * n - 1), line(ElementType::f32, n),
+          y(ElementType::f32, rows * n);
+      part.fill_random(1, -2, 2), number.fill_random(2, -2, 2), second.fill_random(3, -2, 2);
+      line.fill_random(4, -2, 2);
+      for (std::int64_t row = 0; row + 1 < rows; ++row)
+        for (std::int64_t i = n; i < apart; ++i)
+          part.set(row * apart + i, std::numeric_limits<double>::quiet_NaN());
+      VectorProgram p({rows, n});
+      const Value a = p.input(ElementType::f32, {apart, 1}), b = p.input(ElementType::f32, {1, 0});
+      const Value c = p.input(ElementType::f32, {pairs, 2}), d = p.input(ElementType::f32, {0, 1});
+      p.store(p.binary(VectorOp::max, p.binary(VectorOp::sub, a, b), p.binary(VectorOp::sub, c, d)),
+              ElementType::f32, {n, 1});
+      run_kernel(*require_kernel(prepare(p)), {part.data(), number.data(), second.data(), line.data()},
+                 {y.data()});
+      int wrong = 0;
+      for (std::int64_t row = 0; row < rows; ++row)
+        for (std::int64_t i = 0; i < n; ++i) {
+          const float left =
+              static_cast<float>(part.get(row * apart + i)) - static_cast<float>(number.get(row));
+          const float right =
+              static_cast<float>(second.get(row * pairs + 2 * i)) - static_cast<float>(line.get(i));
+          wrong += y.get(row * n + i) != static_cast<double>(std::max(left, right));
+        }
+      EXPECT_EQ(0, wrong) << "rows of " << n;
+    }
+  });
+}
+
 TEST(VectorProgram, works_in_place) {
   std::vector<float> x(1000, 2.0f), other(1000, 3.0f);
   VectorProgram p({10, 100});

@@ -98,6 +98,21 @@ TEST(OtherPlans, GrowWithTheirWork) {
   EXPECT_GT(plan_recurrent(h, trained).cycles.total(), 2 * plan_recurrent(h, lstm).cycles.total());
 }
 
+TEST(OtherPlans, SortingGrowsWithLinesAndWithWhatIsKept) {
+  const Hardware h = gc200();
+  const auto cycles = [&](double lines, double length, double kept) {
+    return plan_sorting(h, {.lines = lines, .length = length, .kept = kept}).cycles.total();
+  };
+  const double once = cycles(1e6, 1000, 8);
+  EXPECT_NEAR(cycles(2e6, 1000, 8) / once, 2, 0.1);
+  EXPECT_NEAR(cycles(1e6, 2000, 8) / once, 2, 0.3);
+  EXPECT_GT(cycles(1e6, 1000, 64), 1.1 * once);
+  // One long line lies on many tiles: far less than a thousandth of the time that a thousand of them take.
+  const Plan one = plan_sorting(h, {.lines = 1, .length = 1e6, .kept = 10});
+  EXPECT_GT(one.tiles, 1000);
+  EXPECT_LT(one.cycles.total(), 0.01 * cycles(1472, 1e6, 10));
+}
+
 // Planning the training of ResNet-50 a second time searches nothing; another option does.
 TEST(Plans, AreRememberedByAllThatTheyDependOn) {
   const Machine machine = find_machine("gc200");

@@ -13,10 +13,12 @@
 #include "superstep/op/product/convolution.h"
 #include "superstep/op/product/einsum.h"
 #include "superstep/op/product/fourier.h"
+#include "superstep/op/product/matmul.h"
 #include "superstep/op/product/spectral.h"
 #include "superstep/op/rows/cumulative.h"
 #include "superstep/op/rows/group_normalization.h"
 #include "superstep/op/rows/reduction.h"
+#include "superstep/op/rows/softmax.h"
 #include "superstep/op/sequence/recurrent.h"
 #include "superstep/op/window/sampling.h"
 #include "superstep/transform/training/training_step.h"
@@ -198,6 +200,26 @@ TEST(ExportedOperators, ParametersOfBatchedProductsAreTurnedOnce) {
     cpu.run(), reference.run();
     test::expect_close(cpu.outputs[0], reference.outputs[0], 1e-5, "another parameter");
   }
+}
+
+// Rows of a softmax that are parts of longer ones, as `chunk` of a layer's result leaves them.
+graph::Graph mixture(std::int64_t batch, const Shape& middle) {
+  graph::Graph graph("mixture");
+  op::Builder b(graph);
+  std::vector<std::int64_t> extents{batch};
+  for (const std::int64_t extent : middle) extents.push_back(extent);
+  extents.push_back(8);
+  const Var x = b.input("x", ElementType::f32, Shape(extents));
+  const Var all = op::matmul(x, parameter(x, {8, 15}));
+  const auto part = [&](std::int64_t from) { return op::slice(all, {from}, {from + 5}, {-1}); };
+  b.output("y", op::log_softmax(part(0)) + op::softmax(part(5)) * part(10));
+  return graph;
+}
+
+TEST(ExportedOperators, SoftmaxOfPartsIsOfKernels) {
+  for (const Shape& middle : {Shape{}, Shape{7}, Shape{4, 3}})
+    compare(
+        "mixture", [&](std::int64_t batch) { return mixture(batch, middle); }, 2);
 }
 
 TEST(ExportedOperators, AreServedByKernelsAlone) {

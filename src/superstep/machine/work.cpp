@@ -32,10 +32,18 @@ bool is_parameter(const Graph& graph, ValueId id) {
   return casts_parameter(graph, graph.node(value.producer));
 }
 
-// What works element by element costs what its elements do where it makes as many as it reads; where it makes
-// fewer, its cost is unknown.
+// All that it makes has an extent of zero.
+bool makes_nothing(const Graph& graph, const Node& node) {
+  return std::ranges::all_of(
+      node.outputs, [&](ValueId id) { return !id.valid() || graph.type(id).shape.element_count() == 0; });
+}
+
+// What works element by element costs what its elements do where it makes as many as it reads. Where it makes
+// fewer (samples of an image, a crop, norms of channels) it is no part of its neighbours' kernel: it goes
+// over all that it reads.
 WorkKind kind_of_node(const Graph& graph, const Node& node) {
   const WorkKind kind = kind_of(node.op);
+  if (kind != WorkKind::unsupported && makes_nothing(graph, node)) return WorkKind::view;
   if (kind != WorkKind::elementwise) return kind;
   std::int64_t largest = 0;
   for (ValueId id : node.inputs)
@@ -43,7 +51,7 @@ WorkKind kind_of_node(const Graph& graph, const Node& node) {
   const bool has_output = !node.outputs.empty() && node.outputs[0].valid();
   if (!has_output) return WorkKind::view;
   const bool grows = graph.type(node.outputs[0]).shape.element_count() >= largest;
-  return grows || op::traits_of(node.op).by_counter ? WorkKind::elementwise : WorkKind::unsupported;
+  return grows || op::traits_of(node.op).by_counter ? WorkKind::elementwise : WorkKind::reduction;
 }
 
 class Collector {

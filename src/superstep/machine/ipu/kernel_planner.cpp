@@ -27,6 +27,14 @@ std::string key_of(const Convolution& c, Pass pass, const Arrangement& arrangeme
   return key;
 }
 
+// Sums of products, each row after those before it.
+bool is_triangular(const std::string& op) {
+  return op == "superstep.Cholesky" || op == "superstep.TriangularSolve" || op == "Det";
+}
+
+// Products of bytes have scale and zero point behind each operand.
+ValueId weights_of(const Node& node) { return node.inputs[node.op.starts_with("QLinear") ? 3 : 1]; }
+
 ElementType vector_element(const Precision& precision) {
   return precision.data == ElementType::f32 ? ElementType::f32 : ElementType::f16;
 }
@@ -40,7 +48,9 @@ Plan KernelPlanner::plan(const Work& work) {
     case WorkKind::recurrent: return recurrent(node);
     case WorkKind::attention: return attention(node);
     case WorkKind::normalization: return normalization(work);
-    case WorkKind::reduction: return reduction(work, node);
+    case WorkKind::reduction:
+      if (node.op == "TopK") return sorting(node);
+      return is_triangular(node.op) ? triangular(node) : reduction(work, node);
     case WorkKind::pooling: return pooling(work, node);
     case WorkKind::gather: return gather(node);
     case WorkKind::scatter: return scatter(node);
@@ -57,7 +67,7 @@ Plan KernelPlanner::product(const Work& work, const Node& node) {
   const Pass pass = pass_of(kind);
   const ValueId output = node.outputs[0];
   const auto geometry =
-      op::geometry_of(kind, node.attributes, shape(node.inputs[0]), shape(node.inputs[1]), shape(output));
+      op::geometry_of(kind, node.attributes, shape(node.inputs[0]), shape(weights_of(node)), shape(output));
   const Convolution convolution = convolution_of(geometry, precision_.data, precision_.partials);
   const Arrangement arrangement{.weights = pass == Pass::data_gradient && work.phase == Phase::backward};
   const std::string key = key_of(convolution, pass, arrangement);
@@ -77,7 +87,7 @@ Plan KernelPlanner::product(const Work& work, const Node& node) {
 // Leading axes of the left operand are rows where the right one has none, else groups. A transposed left
 // operand sums over rows of a batch: both operands then lie across.
 Plan KernelPlanner::matrix(const Node& node, Phase phase) {
-  const Shape &a = shape(node.inputs[0]), &b = shape(node.inputs[1]), &y = shape(node.outputs[0]);
+  const Shape &a = shape(node.inputs[0]), &b = shape(weights_of(node)), &y = shape(node.outputs[0]);
   const op::ProductKind kind = op::traits_of(node.op).product_kind;
   const bool gemm = kind == op::ProductKind::scaled_matrices;
   const bool transposed = op::transposes_left(kind, node.attributes);
@@ -86,7 +96,7 @@ Plan KernelPlanner::matrix(const Node& node, Phase phase) {
   const std::int64_t rows = std::max<std::int64_t>(1, y.element_count() / std::max<std::int64_t>(1, n));
   std::int64_t groups = 1;
   for (int axis = 0; !gemm && axis + 2 < b.rank(); ++axis) groups *= b[axis];
-  groups = std::min(groups, rows);
+  groups = std::clamp<std::int64_t>(groups, 1, rows);
   const Convolution problem =
       matrix_product(groups, std::max<std::int64_t>(1, rows / groups), std::max<std::int64_t>(1, k), n,
                      vector_element(precision_), precision_.partials);
@@ -195,6 +205,8 @@ Plan KernelPlanner::reduction(const Work& work, const Node& node) {
   const double total = elements(node.inputs[0]), outputs = std::max(1.0, work.elements);
   const Plan plan =
       plan_reduction(hardware_, {outputs, std::max(1.0, total / outputs), vector_element(precision_)});
+  // Samples, crops, norms: the arithmetic of each result too.
+  if (op::traits_of(node.op).work == WorkKind::elementwise) return in_sequence(plan, elementwise(work));
   // Moments and centred sums go over the data twice.
   return work.op.starts_with("superstep.Channel") ? in_sequence(plan, plan) : plan;
 }
@@ -277,6 +289,28 @@ Plan KernelPlanner::movement(const Work& work, const Node& node) {
     if (!keeps_last) atom = bytes_of(vector_element(precision_));
   }
   return plan_rearrangement(hardware_, std::max(work.write_bytes, 1.0), atom);
+}
+
+Plan KernelPlanner::sorting(const Node& node) {
+  const Shape& x = shape(node.inputs[0]);
+  const ValueId result = node.outputs[node.outputs[0].valid() ? 0 : 1];
+  const int axis = normalize_axis(node.attributes.integer("axis", -1), x.rank());
+  const double length = std::max(1.0, static_cast<double>(x[axis]));
+  return plan_sorting(hardware_, {.lines = std::max(1.0, elements(node.inputs[0]) / length),
+                                  .length = length,
+                                  .kept = std::max(1.0, static_cast<double>(shape(result)[axis])),
+                                  .element = vector_element(precision_)});
+}
+
+// Matrices of a stack at the same time. A determinant is the product of a factor's diagonal.
+Plan KernelPlanner::triangular(const Node& node) {
+  const Shape& a = shape(node.inputs[0]);
+  Blocked work{.size = std::max<std::int64_t>(1, a[a.rank() - 1]), .element = vector_element(precision_)};
+  work.batch = std::max<std::int64_t>(1, a.element_count() / (work.size * work.size));
+  if (node.op != "superstep.TriangularSolve") return plan_cholesky(hardware_, work);
+  const Shape& b = shape(node.inputs[1]);
+  work.columns = std::max<std::int64_t>(1, b[b.rank() - 1]);
+  return plan_triangular_solve(hardware_, work);
 }
 
 }  // namespace superstep::machine::ipu

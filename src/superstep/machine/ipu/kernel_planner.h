@@ -33,6 +33,8 @@ class KernelPlanner {
   Plan scatter(const graph::Node& node);
   Plan add_rows(const graph::Node& node);
   Plan movement(const Work& work, const graph::Node& node);
+  Plan sorting(const graph::Node& node);
+  Plan triangular(const graph::Node& node);
 
   const Shape& shape(graph::ValueId id) const { return graph_.type(id).shape; }
   double elements(graph::ValueId id) const { return static_cast<double>(shape(id).element_count()); }

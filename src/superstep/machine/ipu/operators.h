@@ -53,6 +53,13 @@ struct Pick {
 };
 Plan plan_pick(const Hardware& hardware, const Pick& work);
 
+// The `kept` largest or smallest of each of `lines` of `length`, in order, with their places.
+struct Sorting {
+  double lines = 1, length = 1, kept = 1;
+  ElementType element = ElementType::f16;
+};
+Plan plan_sorting(const Hardware& hardware, const Sorting& work);
+
 // A copy of `bytes` into another order of atoms of `atom` bytes, all tiles taking part.
 Plan plan_rearrangement(const Hardware& hardware, double bytes, std::int64_t atom);
 Plan plan_fill(const Hardware& hardware, double elements, ElementType element);

@@ -146,6 +146,33 @@ Plan plan_pick(const Hardware& hardware, const Pick& work) {
   }
 }
 
+// A worker walks over its part of a line and keeps the best in a heap; then parts of a line meet two by two,
+// each meeting a superstep in which a tile receives what another one kept.
+Plan plan_sorting(const Hardware& hardware, const Sorting& work) {
+  // Cycles to load, compare and branch, those of a place that an element moves by, and bytes of code. No
+  // source: chosen, as instructions of such a loop.
+  constexpr double compare_cycles = 4, move_cycles = 6, sorting_code_bytes = 300;
+  const double tiles = static_cast<double>(hardware.tiles), workers = static_cast<double>(hardware.workers);
+  const double lines = std::ceil(work.lines / tiles);  // of a tile
+  const double sharers = std::clamp(std::floor(tiles / work.lines), 1.0, std::ceil(work.length / work.kept));
+  const double part = std::ceil(work.length / sharers), kept = std::min(work.kept, part);
+  // Of a line in no order k (1 + ln(length / k)) elements are among the best k when they are met.
+  const double moves = kept * (1 + std::log(part / kept)) * (1 + std::log2(kept));
+  const double worker = std::ceil(lines / workers) * (part * compare_cycles + moves * move_cycles);
+  const double bytes = static_cast<double>(bytes_of(work.element)), pair = bytes + 4;  // with its place
+  Plan plan{.vertex = "sorting", .cycles = program_cycles(hardware)};
+  plan.tiles = std::min(hardware.tiles, whole(work.lines * sharers));
+  plan.partition = fmt::format("lines {:.0f}, parts {:.0f}", std::min(work.lines, tiles), sharers);
+  plan.cycles += superstep_cycles(hardware, workers * worker, 0);
+  for (double parts = sharers; parts > 1; parts = std::ceil(parts / 2))
+    plan.cycles +=
+        superstep_cycles(hardware, workers * work.kept * (compare_cycles + move_cycles), work.kept * pair);
+  plan.bytes = {.operands = lines * (part * bytes + work.kept * pair),
+                .temporary = lines * work.kept * pair,
+                .code = sorting_code_bytes};
+  return plan;
+}
+
 namespace {
 
 Plan repeated(const Hardware& hardware, Plan plan, double times) {

@@ -31,7 +31,7 @@ enum class WorkKind : std::uint8_t {
   recurrent,  // LSTM, GRU, RNN
   attention,
   elementwise,  // an operation or a few for an element of the result; where that is smaller than an input,
-                // unknown
+                // a pass over all that is read
   optimizer,
   reduction,
   normalization,  // statistics, then a scaling: also softmax

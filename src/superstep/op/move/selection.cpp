@@ -315,6 +315,15 @@ void evaluate_unique(const EvaluateContext& context) {
   if (context.wants(3)) narrow(distinct.counts, context.output(3));
 }
 
+// Every element of a line finds its place among the k of the result.
+double top_k_flops(const Attributes& attributes, std::span<const ValueType> inputs,
+                   std::span<const ValueType> outputs) {
+  const Shape& shape = inputs[0].shape;
+  const int axis = normalize_axis(attributes.integer("axis", -1), shape.rank());
+  const auto kept = static_cast<double>(outputs[0].shape[axis]);
+  return static_cast<double>(shape.element_count()) * std::log2(std::max(kept, 2.0));
+}
+
 // A sort of n elements.
 double sort_flops(const Attributes&, std::span<const ValueType> inputs, std::span<const ValueType>) {
   const auto count = static_cast<double>(inputs[0].shape.element_count());
@@ -343,10 +352,10 @@ std::span<const Definition> selection_operators() {
        .max_inputs = 2,
        .max_outputs = 2,
        .traits = {.elements = Elements::numeric,
-                  .work = WorkKind::unsupported,
+                  .work = WorkKind::reduction,
                   .attributes = "axis k largest sorted"},
        .infer = infer_top_k,
-       .flops = sort_flops,
+       .flops = top_k_flops,
        .evaluate = evaluate_top_k,
        .vjp = vjp_top_k,
        .jvp = jvp_top_k,
@@ -374,7 +383,7 @@ std::span<const Definition> selection_operators() {
        .since_opset = 11,
        .min_inputs = 2,
        .max_inputs = 2,
-       .traits = {.elements = Elements::any, .work = WorkKind::unsupported, .attributes = "axis"},
+       .traits = {.elements = Elements::any, .work = WorkKind::gather, .attributes = "axis"},
        .infer = infer_compress,
        .evaluate = evaluate_through<decompose_compress>,
        .vjp = vjp_through<decompose_compress>,

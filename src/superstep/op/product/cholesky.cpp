@@ -237,7 +237,7 @@ BatchAxis samples_of_triangular_solve(const BatchSite& site) {
 constexpr Definition cholesky_definition{
     .name = "superstep.Cholesky",
     .since_opset = 0,
-    .traits = {.elements = Elements::floating, .work = WorkKind::unsupported, .batch = batch::triangle},
+    .traits = {.elements = Elements::floating, .work = WorkKind::reduction, .batch = batch::triangle},
     .infer = infer_cholesky,
     .flops = cholesky_flops,
     .evaluate = evaluate_cholesky,
@@ -250,7 +250,7 @@ constexpr Definition triangular_solve_definition{.name = "superstep.TriangularSo
                                                  .min_inputs = 2,
                                                  .max_inputs = 2,
                                                  .traits = {.elements = Elements::floating,
-                                                            .work = WorkKind::unsupported,
+                                                            .work = WorkKind::reduction,
                                                             .batch = samples_of_triangular_solve},
                                                  .infer = infer_triangular_solve,
                                                  .flops = triangular_solve_flops,

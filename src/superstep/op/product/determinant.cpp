@@ -99,7 +99,7 @@ std::span<const Definition> determinant_operators() {
   static const Definition definitions[] = {
       {.name = "Det",
        .since_opset = 11,
-       .traits = {.elements = Elements::floating, .work = WorkKind::unsupported},
+       .traits = {.elements = Elements::floating, .work = WorkKind::reduction},
        .infer = infer_det,
        .flops = det_flops,
        .evaluate = evaluate_det,

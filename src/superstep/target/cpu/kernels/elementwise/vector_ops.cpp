@@ -292,6 +292,35 @@ void load_loop(const void* from, std::int64_t stride, std::int64_t n, float* to)
     store_first(load_first(p + i, static_cast<std::size_t>(n - i)), to + i, static_cast<std::size_t>(n - i));
 }
 
+// A vector at a time: what one writes beyond its row belongs to the next row, which comes after it. Nothing
+// is read beyond a row, nor written beyond the last one.
+template <class LoadPart>
+HWY_INLINE void fill_rows(const RowsToLoad& r, const LoadPart& load_part) {
+  float* const end = r.to + r.rows * r.n;
+  float* to = r.to;
+  for (std::int64_t row = 0; row < r.rows; ++row, to += r.n) {
+    const float* line = static_cast<const float*>(r.from) + row * r.row_stride;
+    for (std::int64_t i = 0; i < r.n; i += width) {
+      const V v = load_part(line, i);
+      if (to + i + width <= end)
+        store(v, to + i);
+      else
+        store_first(v, to + i, static_cast<std::size_t>(end - (to + i)));
+    }
+  }
+}
+
+void load_rows(const RowsToLoad& r) {
+  if (r.stride == 0) return fill_rows(r, [](const float* line, std::int64_t) { return constant(*line); });
+  if (r.stride == 1)
+    return fill_rows(r, [&](const float* line, std::int64_t i) {
+      return r.n - i >= width ? load(line + i) : load_first(line + i, static_cast<std::size_t>(r.n - i));
+    });
+  for (std::int64_t row = 0; row < r.rows; ++row)
+    load_scalar<float>(static_cast<const float*>(r.from) + row * r.row_stride, r.stride, r.n,
+                       r.to + row * r.n);
+}
+
 LoadLoop* load_of(ElementType type) {
   switch (type) {
     case ElementType::f32: return load_loop<float>;
@@ -368,7 +397,7 @@ float sum_loop(const float* from, std::int64_t n) {
 }
 
 const VectorLoops* loops() {
-  static constexpr VectorLoops table{loop_of, load_of, store_of, sum_loop};
+  static constexpr VectorLoops table{loop_of, load_of, store_of, load_rows, sum_loop};
   return &table;
 }
 

@@ -17,6 +17,15 @@ struct VectorStep {
 
 using VectorLoop = void(const VectorStep& step);
 using LoadLoop = void(const void* from, std::int64_t stride, std::int64_t n, float* to);
+// `rows` rows of `n` elements, `row_stride` apart, one behind the other. Rows may be short: a call for each
+// of them would take longer than its elements.
+struct RowsToLoad {
+  const void* from;
+  std::int64_t row_stride, stride;  // in elements
+  std::int64_t rows, n;
+  float* to;
+};
+using LoadRowsLoop = void(const RowsToLoad& rows);
 using StoreLoop = void(const float* from, void* to, std::int64_t stride, std::int64_t n);
 // The sum of n elements, of four interleaved partial sums a lane.
 using SumLoop = float(const float* from, std::int64_t n);
@@ -25,6 +34,7 @@ struct VectorLoops {
   VectorLoop* (*of)(const VectorProgram::Instruction& instruction);
   LoadLoop* (*load)(ElementType type);    // nullptr: not supported
   StoreLoop* (*store)(ElementType type);  // nullptr: not supported
+  LoadRowsLoop* load_rows;                // of f32
   SumLoop* sum;
 };
 

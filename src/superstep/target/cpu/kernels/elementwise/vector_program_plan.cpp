@@ -264,6 +264,7 @@ std::string VectorPlanner::add_inputs() {
     if (nodes[i].kind != Kind::input) continue;
     VectorInput input{stream(tensor++, nodes[i].type), static_cast<Value>(i), -1};
     input.stream.load = vector_loops().load(nodes[i].type);
+    if (nodes[i].type == ElementType::f32) input.stream.load_rows = vector_loops().load_rows;
     if (!input.stream.load) return fmt::format("cannot read {}", name_of(nodes[i].type));
     // Of larger pieces than there will be: smaller ones may lie ready where these do not.
     input.stream.contiguous = lies_ready(input.stream, p_.rows, p_.planes);

@@ -18,6 +18,7 @@ struct VectorStream {
   std::vector<std::int64_t> outer_strides;  // elements, of the outer axes
   std::int64_t plane_stride = 0, row_stride = 0, inner_stride = 0;
   LoadLoop* load = nullptr;
+  LoadRowsLoop* load_rows = nullptr;  // of f32
   StoreLoop* store = nullptr;
   bool contiguous = false;  // pieces are one block of f32: used where they lie
   bool invariant = false;   // the same for every piece: loaded once

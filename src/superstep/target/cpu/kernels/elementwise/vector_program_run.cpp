@@ -164,6 +164,11 @@ void VectorProgramKernel::load(const Workspace& w, const VectorInput& input, std
       to += piece.rows * piece.inner;
       continue;
     }
+    if (s.load_rows && piece.rows > 1) {
+      s.load_rows({line, s.row_stride, s.inner_stride, piece.rows, piece.inner, to});
+      to += piece.rows * piece.inner;
+      continue;
+    }
     for (std::int64_t row = 0; row < piece.rows; ++row, to += piece.inner)
       s.load(line + row * s.row_stride * s.element_bytes, s.inner_stride, piece.inner, to);
   }

@@ -1,6 +1,7 @@
 #include "superstep/target/cpu/kernels/rows/lines_loops.h"
 
 #include <algorithm>
+#include <bit>
 #include <type_traits>
 
 #include "superstep/target/cpu/kernels/core/vector_targets.h"
@@ -183,19 +184,76 @@ struct Element {
   std::int64_t place;
 };
 
-template <class T>
-void run_bundle(const ExtremeElements& e, const LineBundle& b) {
-  using W = decltype(widened(T()));
+// Up to so many are kept in order while a line is gone through: most elements are then met once and left.
+constexpr std::int64_t few = 32;
+
+// The best of the elements that were offered, in order; of equals the one that came first.
+template <bool largest, class W>
+struct Best {
+  Element<W>* elements;
+  std::int64_t count, filled = 0;
+
+  W worst() const { return elements[count - 1].value; }
+  HWY_INLINE void offer(W value, std::int64_t place) {
+    if (filled == count && !is_better<largest, false>(value, worst())) return;
+    std::int64_t at = filled < count ? filled++ : count - 1;
+    for (; at > 0 && is_better<largest, false>(value, elements[at - 1].value); --at)
+      elements[at] = elements[at - 1];
+    elements[at] = {value, place};
+  }
+};
+
+// Offers what of 16 contiguous elements, or 8, is better than the worst that is kept; goes on until fewer are
+// left. Returns how far it came.
+template <bool largest>
+std::int64_t offer_vectors(Best<largest, float>& best, const float* x, std::int64_t i, std::int64_t length) {
+  constexpr auto width = static_cast<std::int64_t>(lanes);
+  for (; i + width <= length; i += width) {
+    const V v = load(x + i), worst = constant(best.worst());
+    std::uint8_t bytes[8] = {};
+    hn::StoreMaskBits(f32_tag, largest ? hn::Gt(v, worst) : hn::Lt(v, worst), bytes);
+    for (unsigned bits = bytes[0] | unsigned{bytes[1]} << 8; bits != 0; bits &= bits - 1) {
+      const std::int64_t at = i + std::countr_zero(bits);
+      best.offer(x[at], at);
+    }
+  }
+  return i;
+}
+
+template <bool largest, class T, class W>
+void keep_best(const T* x, const ExtremeElements& e, Element<W>* elements) {
   const Lines& l = e.lines;
-  auto* elements = static_cast<Element<W>*>(b.scratch);
+  Best<largest, W> best{elements, e.count};
+  std::int64_t i = 0;
+  for (; i < e.count; ++i) best.offer(widened(x[i * l.x_step]), i);
+  if constexpr (std::is_same_v<T, float>)
+    if (l.x_step == 1) i = offer_vectors(best, x, i, l.length);
+  for (; i < l.length; ++i) best.offer(widened(x[i * l.x_step]), i);
+}
+
+template <class T, class W>
+void sort_all(const T* x, const ExtremeElements& e, Element<W>* elements) {
+  const Lines& l = e.lines;
   const auto before = [largest = e.largest](const Element<W>& a, const Element<W>& c) {
     if (a.value == c.value) return a.place < c.place;
     return largest ? a.value > c.value : a.value < c.value;
   };
+  for (std::int64_t i = 0; i < l.length; ++i) elements[i] = {widened(x[i * l.x_step]), i};
+  std::partial_sort(elements, elements + e.count, elements + l.length, before);
+}
+
+template <class T>
+void run_bundle(const ExtremeElements& e, const LineBundle& b) {
+  using W = decltype(widened(T()));
+  if (e.count == 0) return;
+  const Lines& l = e.lines;
+  auto* elements = static_cast<Element<W>*>(b.scratch);
   for (std::int64_t k = 0; k < b.across.extent; ++k) {
     const T* x = static_cast<const T*>(b.x) + k * b.across.x;
-    for (std::int64_t i = 0; i < l.length; ++i) elements[i] = {widened(x[i * l.x_step]), i};
-    std::partial_sort(elements, elements + e.count, elements + l.length, before);
+    if (e.count > few)
+      sort_all(x, e, elements);
+    else
+      e.largest ? keep_best<true>(x, e, elements) : keep_best<false>(x, e, elements);
     T* y = static_cast<T*>(b.y) + k * b.across.y;
     auto* z = static_cast<std::int64_t*>(b.z) + k * b.across.z;
     for (std::int64_t i = 0; i < e.count; ++i) {

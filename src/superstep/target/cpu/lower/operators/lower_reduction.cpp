@@ -182,6 +182,41 @@ Lowered lower_reduce(Lowering& lowering, NodeId id) {
 
 // ---- softmax -----------------------------------------------------------------------------------------
 
+// How far apart the rows along `along` are, taken in the order of the other axes; nothing where they are not
+// evenly apart.
+std::optional<std::int64_t> row_stride(const Shape& shape, const Strides& strides, int along) {
+  std::int64_t stride = 0, next = 0;  // next: what an axis further out must have
+  for (int axis = shape.rank() - 1; axis >= 0; --axis) {
+    if (axis == along || shape[axis] == 1) continue;
+    const std::int64_t own = strides[static_cast<std::size_t>(axis)];
+    if (stride == 0) stride = next = own;
+    if (own != next || own == 0) return std::nullopt;
+    next = own * shape[axis];
+  }
+  return stride;
+}
+
+// The rows of x and y where these lie in memory in different ways, as when x is a part of a wider tensor.
+std::expected<kernels::Softmax, Refusal> rows_apart(const Lowering& lowering, ValueId x, ValueId y,
+                                                    std::int64_t axis) {
+  const Shape& shape = lowering.shape(x);
+  const int along = normalize_axis(axis, shape.rank());
+  const Strides &from = lowering.view(x).strides, &to = lowering.view(y).strides;
+  const auto contiguous = [&](const Strides& strides) {
+    return shape[along] <= 1 || strides[static_cast<std::size_t>(along)] == 1;
+  };
+  if (!contiguous(from) || !contiguous(to)) return refuse("softmax", "the axis is not contiguous in memory");
+  const auto x_stride = row_stride(shape, from, along), y_stride = row_stride(shape, to, along);
+  if (!x_stride || !y_stride || *x_stride < 0 || *y_stride < 0)
+    return refuse("softmax", "rows are not evenly apart in memory");
+  return kernels::Softmax{.rows = shape.element_count() / std::max<std::int64_t>(1, shape[along]),
+                          .length = shape[along],
+                          .x_stride = *x_stride,
+                          .y_stride = *y_stride,
+                          .x_type = lowering.type(x).element,
+                          .y_type = lowering.type(y).element};
+}
+
 // The rows of a tensor along `axis`: contiguous, the row number the same in every tensor of one layout.
 std::expected<kernels::Softmax, Refusal> rows_of(const Lowering& lowering, ValueId id, std::int64_t axis) {
   const Shape& shape = lowering.shape(id);
@@ -200,9 +235,9 @@ std::expected<kernels::Softmax, Refusal> rows_of(const Lowering& lowering, Value
 Lowered lower_softmax(Lowering& lowering, NodeId id) {
   const Node& node = lowering.graph().node(id);
   const ValueId x = node.inputs[0], y = node.outputs[0];
-  if (lowering.view(x).strides != lowering.view(y).strides)
-    return refuse("softmax", "input and output differ in layout");
-  auto rows = rows_of(lowering, x, node.attributes.integer("axis", -1));
+  const std::int64_t axis = node.attributes.integer("axis", -1);
+  const bool alike = lowering.view(x).strides == lowering.view(y).strides;
+  auto rows = alike ? rows_of(lowering, x, axis) : rows_apart(lowering, x, y, axis);
   if (!rows) return std::unexpected(rows.error());
   rows->y_type = lowering.type(y).element;
   rows->logarithm = node.op == "LogSoftmax";

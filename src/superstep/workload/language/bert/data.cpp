@@ -11,6 +11,7 @@
 #include "superstep/physics/stream_blocks.h"
 #include "superstep/workload/language/bert/bert.h"
 #include "superstep/workload/language/bert/encoder.h"
+#include "superstep/workload/language/word_scores.h"
 #include "superstep/workload/metrics.h"
 #include "superstep/workload/table.h"
 
@@ -20,14 +21,6 @@ namespace {
 using Tokens = std::span<const std::int32_t>;
 
 constexpr double allowed_over_bound = 1.1;  // a model is good that comes so near the least possible loss
-
-// -log softmax(scores)[label].
-double loss_of(std::span<const float> scores, std::size_t label) {
-  const double top = *std::ranges::max_element(scores);
-  double sum = 0;
-  for (const float score : scores) sum += std::exp(static_cast<double>(score) - top);
-  return std::log(sum) + top - static_cast<double>(scores[label]);
-}
 
 // A file may be of a larger vocabulary than the model.
 void require_token(double token, std::size_t vocabulary) {
@@ -43,7 +36,7 @@ std::vector<Metric> masked_quality(const Fields& fields, std::span<const std::in
   const std::vector<ScoredWord> words = scored_words(labels, indices, outputs[0]);
   double loss = 0, least = 0, right = 0;
   for (const ScoredWord& each : words) {
-    loss += loss_of(each.scores, static_cast<std::size_t>(each.word));
+    loss += log_of_sum(each.scores) - each.scores[static_cast<std::size_t>(each.word)];
     least += bound.at(indices[each.row] * labels.shape()[1] + each.place);
     right += std::ranges::max_element(each.scores) - each.scores.begin() == each.word;
   }

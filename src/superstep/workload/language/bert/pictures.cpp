@@ -6,15 +6,15 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 #include "superstep/physics/language/language.h"
 #include "superstep/workload/language/bert/bert.h"
+#include "superstep/workload/language/word_scores.h"
 
 namespace superstep::workload {
 namespace {
 
-constexpr std::size_t blanks_each = 4, guesses = 4;
+constexpr std::size_t blanks_each = 4;
 constexpr std::int64_t words_around = 9;
 
 // A hidden word with its losses, nat.
@@ -32,13 +32,6 @@ struct Blocks {
     return static_cast<std::int64_t>(fields.at(field).at(found.indices[row] * length + position));
   }
 };
-
-double log_of_sum(std::span<const float> scores) {
-  const double top = std::ranges::max(scores);
-  double sum = 0;
-  for (const float score : scores) sum += std::exp(static_cast<double>(score) - top);
-  return std::log(sum) + top;
-}
 
 std::vector<Blank> blanks_of(const Blocks& blocks) {
   const Tensor &least = blocks.fields.at("optimal_nats"), &labels = blocks.fields.at("labels");
@@ -65,35 +58,6 @@ std::string sentence_of(const Blocks& blocks, const data::Language& language, co
   return fmt::format("{}", fmt::join(words, " "));
 }
 
-std::string guesses_of(const data::Language& language, const Blank& blank) {
-  const std::span<const float> scores = blank.word.scores;
-  const double sum = log_of_sum(scores);
-  std::vector<int> order(scores.size());
-  std::iota(order.begin(), order.end(), 0);
-  const auto count = static_cast<std::ptrdiff_t>(std::min(guesses, order.size()));
-  std::ranges::partial_sort(order, order.begin() + count, std::greater(),
-                            [&](int word) { return scores[static_cast<std::size_t>(word)]; });
-  std::vector<std::string> texts;
-  for (int word : std::span(order).first(static_cast<std::size_t>(count)))
-    texts.push_back(fmt::format("{} {:.0f} %", language.surface(word),
-                                100 * std::exp(scores[static_cast<std::size_t>(word)] - sum)));
-  return fmt::format("{}", fmt::join(texts, ", "));
-}
-
-page::Plot losses_plot(const std::vector<Blank>& blanks) {
-  std::vector<double> losses, least;
-  for (const Blank& blank : blanks) losses.push_back(blank.loss), least.push_back(blank.least);
-  const double high = std::max(std::ranges::max(losses), std::ranges::max(least));
-  const double end = std::isfinite(high) ? high : 10;
-  page::Plot plot{.title = "Loss of the hidden words",
-                  .x_label = "\u2212log of the probability of the true word, nat",
-                  .y_label = "words",
-                  .series = {page::histogram("the model", losses, 0, end, 40),
-                             page::histogram("the best answer there is", least, 0, end, 40)}};
-  for (page::Series& series : plot.series) series.style = page::Series::Style::steps;
-  return plot;
-}
-
 }  // namespace
 
 std::string present_masked_words(const Fields& fields, const Predictions& found, page::Page& page) {
@@ -105,16 +69,17 @@ std::string present_masked_words(const Fields& fields, const Predictions& found,
     return {};
   }
   const data::Language language({.vocabulary = static_cast<int>(found.outputs[0].shape()[2])});
-  std::vector<double> losses;
-  for (const Blank& blank : blanks) losses.push_back(blank.loss);
+  std::vector<double> losses, least;
+  for (const Blank& blank : blanks) losses.push_back(blank.loss), least.push_back(blank.least);
   std::vector<std::vector<std::string>> rows;
   for (const Chosen& chosen : best_median_worst(losses, blanks_each)) {
     const Blank& blank = blanks[chosen.at];
     rows.push_back({chosen.why, sentence_of(blocks, language, blank),
-                    language.surface(static_cast<int>(blank.word.word)), guesses_of(language, blank),
-                    fmt::format("{:.2f}", blank.loss), fmt::format("{:.2f}", blank.least)});
+                    language.surface(static_cast<int>(blank.word.word)),
+                    guesses_of(language, blank.word.scores), fmt::format("{:.2f}", blank.loss),
+                    fmt::format("{:.2f}", blank.least)});
   }
-  page.plot(losses_plot(blanks));
+  page.plot(losses_plot("Loss of the hidden words", losses, least));
   page.heading("Hidden words", 3)
       .table({"", "sentence", "true word", "the model's guesses", "loss, nat", "least, nat"}, rows);
   return {};

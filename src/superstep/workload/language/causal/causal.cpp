@@ -4,13 +4,11 @@
 
 #include "superstep/op/move/movement.h"
 #include "superstep/op/move/view.h"
-#include "superstep/workload/table.h"
 
 namespace superstep::workload {
 namespace {
 
 constexpr double hidden_score = -10000;  // added to the scores of later positions: its exponential is 0
-constexpr std::int64_t no_label = -100;
 
 // 0 where a position may look, a large negative number after it: [T, T].
 Var later_hidden(Builder& builder, std::int64_t length) {
@@ -41,26 +39,6 @@ Recipe recipe() {
       .schedule = {.kind = Schedule::Kind::cosine, .warm_up_share = 0.1}};
 }
 
-std::unique_ptr<Task> open_blocks(const TaskSettings& settings, const Options& model) {
-  // The token after each one; padding and the last position have none.
-  const auto next = [](const Tensor& tokens, std::int64_t index, std::span<float> row) {
-    const auto length = static_cast<std::int64_t>(row.size());
-    for (std::int64_t i = 0; i < length; ++i) {
-      const double following = i + 1 < length ? tokens.at(index * length + i + 1) : 0;
-      row[static_cast<std::size_t>(i)] = static_cast<float>(following == 0 ? no_label : following);
-    }
-  };
-  return open_table_task(
-      {.generator = "distilbert",
-       .settings = {"length=" + model.text("length"), "vocabulary=" + model.text("vocabulary")},
-       .default_samples = 1000,
-       .training_share = 0.9,
-       .group = {},
-       .inputs = {{"tokens"}},
-       .targets = {{.field = "tokens", .make = next}}},
-      settings);
-}
-
 }  // namespace
 
 Var causal_attention(Layers& layers, Var q, Var k, Var v, const std::string& name, double dropped) {
@@ -86,7 +64,14 @@ Workload by_next_words(Workload workload, std::int64_t length, std::int64_t voca
       {"logits", ElementType::f32, {length, vocabulary}, "", "a score a token that may come next"}};
   workload.targets = {{"labels", ElementType::i64, {length}, "", "the next token, -100 where there is none"}};
   workload.training = recipe();
-  workload.open = open_blocks;
+  workload.open = [name = workload.name](const TaskSettings& settings, const Options& model) {
+    return open_next_words(name, settings, model);
+  };
+  workload.metrics = {{"perplexity", ""},
+                      {"perplexity_bound", ""},
+                      {"token_loss", "nat"},
+                      {"token_bound", "nat"},
+                      {"token_accuracy", "", true}};
   return workload;
 }
 

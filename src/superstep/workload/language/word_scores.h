@@ -1,0 +1,23 @@
+// A score for every token, as models of language give them: losses, guesses in words, and their picture.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "superstep/page/page.h"
+#include "superstep/physics/language/language.h"
+
+namespace superstep::workload {
+
+// The log of the sum of their exponentials; less the score of a token it is that token's loss, nat.
+double log_of_sum(std::span<const float> scores);
+
+// The four likeliest words: "dog 31 %, cat 12 %, ...".
+std::string guesses_of(const data::Language& language, std::span<const float> scores);
+
+// How often words have which loss, nat: the model's and the least there is, where that is known.
+page::Plot losses_plot(const char* title, const std::vector<double>& losses,
+                       const std::vector<double>& least);
+
+}  // namespace superstep::workload

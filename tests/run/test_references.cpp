@@ -55,6 +55,8 @@ const std::map<std::string, Small> small_forms = {
     {"distilbert", {{"vocabulary=128", "length=64"}, 800}},
     {"bert-large", {{"layers=1", "width=32", "heads=2", "vocabulary=128", "length=64", "sequences=2"}, 800}},
     {"bert-base-squad", {{"layers=1", "width=32", "heads=2", "vocabulary=128", "length=64"}, 400}},
+    {"gpt2", {{"layers=1", "width=32", "heads=2", "vocabulary=128", "length=64"}, 400}},
+    {"llama", {{"layers=1", "width=32", "heads=2", "inner=64", "vocabulary=128", "length=64"}, 400}},
     {"lstm", {{}, 200}},
     {"mlp", {{}, 500}},
     {"mcmc", {{}, 700}},

@@ -371,10 +371,11 @@ TEST(Server, AnswersWhatIsStillComputedWhenItAcceptsNoMore) {
       [](const HttpRequest&) { return false; });
   RawClient client(server.port());
   ASSERT_TRUE(client.send(get("/")));
-  const Reply reply = asked.get_future().get();
+  Reply reply = asked.get_future().get();
   server.stop_accepting();
   std::this_thread::sleep_for(std::chrono::milliseconds(200));
   reply({.body = "{}"});
+  reply = nullptr;  // it holds the connection
   server.finish(Clock::now() + std::chrono::seconds(10));
   EXPECT_EQ(status_of(client.receive()), 200);
 }

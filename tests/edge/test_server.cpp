@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <future>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -359,6 +360,24 @@ TEST(Address, IsReadOrRefused) {
   EXPECT_EQ(parse_address("10.0.0.1:0").port, 0);
   for (const char* bad : {"", "8000", "x:", "x:70000", "x:-1", "x:1x"})
     EXPECT_THROW(parse_address(bad), Error) << bad;
+}
+
+// Between the last that was accepted and the last that is answered there may be nothing for it to do.
+TEST(Server, AnswersWhatIsStillComputedWhenItAcceptsNoMore) {
+  MemoryBudget budget(1 << 20);
+  std::promise<Reply> asked;
+  Server server(
+      {.port = 0}, budget, [&](HttpRequest, Reply reply) { asked.set_value(std::move(reply)); },
+      [](const HttpRequest&) { return false; });
+  RawClient client(server.port());
+  ASSERT_TRUE(client.send(get("/")));
+  Reply reply = asked.get_future().get();
+  server.stop_accepting();
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  reply({.body = "{}"});
+  reply = nullptr;  // it holds the connection
+  server.finish(Clock::now() + std::chrono::seconds(10));
+  EXPECT_EQ(status_of(client.receive()), 200);
 }
 
 TEST(Server, SaysThatAnAddressIsTaken) {

@@ -60,6 +60,8 @@ class Server::Implementation : public SessionHost {
   ServerCounts counts_;
 
   asio::io_context context_;
+  // Threads stay until the end: who waits for a model gives them nothing to do, and is still to be answered.
+  const asio::executor_work_guard<asio::io_context::executor_type> work_{context_.get_executor()};
   tcp::acceptor acceptor_;
   asio::steady_timer pause_;
   std::uint16_t port_ = 0;

@@ -51,13 +51,12 @@ std::vector<Metric> next_words_quality(const Fields& fields, std::span<const std
     ++count;
   }
   count = std::max(1.0, count);
-  std::vector<Metric> metrics{quality_metric("perplexity", std::exp(loss / count)),
-                              quality_metric("token_loss", loss / count, "nat"),
-                              quality_metric("token_accuracy", right / count)};
-  if (const auto least = least_of(fields, indices)) {
-    metrics.push_back(quality_metric("perplexity_bound", std::exp(*least / count)));
-    metrics.push_back(quality_metric("token_bound", *least / count, "nat"));
-  }
+  const std::optional<double> least = least_of(fields, indices);
+  std::vector<Metric> metrics{quality_metric("perplexity", std::exp(loss / count))};
+  if (least) metrics.push_back(quality_metric("perplexity_bound", std::exp(*least / count)));
+  metrics.push_back(quality_metric("token_loss", loss / count, "nat"));
+  if (least) metrics.push_back(quality_metric("token_bound", *least / count, "nat"));
+  metrics.push_back(quality_metric("token_accuracy", right / count));
   return metrics;
 }
 

@@ -61,6 +61,7 @@ class DebugContext {
       : location_(location), id_(0), path_(name) {}
   DebugContext(std::string name, SourceLocation location = SourceLocation::Current())
       : location_(location), id_(0), path_(std::move(name)) {}
+  DebugContext(const DebugContext& parent, StringRef name);
   DebugContext(const DebugNameAndId& parent, StringRef name = StringRef(),
                SourceLocation location = SourceLocation::Current());
   DebugContext(const DebugInfo& parent, StringRef name = StringRef(),
@@ -75,6 +76,10 @@ class DebugContext {
   DebugId id_;
   std::string path_;
 };
+
+inline std::ostream& operator<<(std::ostream& out, const DebugContext& context) {
+  return out << context.getPathName();
+}
 
 // What a library says of one call to it; everything that the call makes can be named below it.
 class DebugInfo {

@@ -75,6 +75,7 @@ class Sequence : public Program {
  public:
   Sequence(const DebugContext& debugContext = {});
   Sequence(std::initializer_list<Program> programs, const DebugContext& debugContext = {});
+  Sequence(const Program& program, const DebugContext& debugContext = {});  // of one
   explicit Sequence(ArrayRef<Program> programs, const DebugContext& debugContext = {});
   void add(const Program& program);
 };

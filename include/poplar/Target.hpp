@@ -56,7 +56,7 @@ class Target {
   unsigned getVectorWidth(const Type& type) const;
   unsigned getFloatVectorWidth() const { return getVectorWidth(FLOAT); }
   unsigned getHalfVectorWidth() const { return getVectorWidth(HALF); }
-  unsigned getTypeSize(const Type& type) const;  // bytes
+  std::size_t getTypeSize(const Type& type) const;  // bytes
   unsigned getWeightsPerConvUnit(bool floatActivations) const;
   unsigned getConvUnitCoeffLoadBytesPerCycle() const;
   unsigned getFp16InFp16OutConvUnitsPerTile() const;

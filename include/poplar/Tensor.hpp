@@ -77,6 +77,14 @@ class Tensor {
   bool containsAliases() const;  // some element stands at two places
   bool containsConstant() const;
   bool isParallelWriteable() const { return !containsAliases() && !containsConstant(); }
+  // The number that a constant of one element is; false where the tensor is none.
+  template <class T>
+  bool getConstantValue(T* value) const {
+    double number = 0;
+    if (!constantNumber(&number)) return false;
+    *value = static_cast<T>(number);
+    return true;
+  }
   bool intersectsWith(const Tensor& other) const;
   std::vector<Interval> getContiguousRegions()
       const;  // of the flattened tensor: runs that follow in one variable
@@ -95,6 +103,7 @@ class Tensor {
   const core::TensorData& data() const;                           // throws poplar_error where there is none
 
  private:
+  bool constantNumber(double* value) const;
   std::shared_ptr<const core::TensorData> data_;
 };
 

@@ -10,6 +10,7 @@
 #include <map>
 #include <numeric>
 #include <ostream>
+#include <poplar/StringRef.hpp>
 #include <string>
 
 #pragma GCC visibility push(default)

@@ -61,6 +61,9 @@ static void debugContexts() {
   HOLDS(pathOf({parent}) == "outer" && pathOf(parent) == "outer" && pathOf({parent, "x"}) == "outer/x");
   HOLDS(pathOf({info}) == "outer/call" && pathOf({info, "x"}) == "outer/call/x");
   HOLDS(pathOf({DebugNameAndId(parent, "y"), "z"}) == "outer/y/z");
+  DebugContext context("call");
+  HOLDS(pathOf({context, "z"}) == "call/z");
+  info.setValue("shape", ProfileValue::Vector{1, 2});
 }
 
 static void tensors(Graph& graph) {
@@ -119,6 +122,11 @@ static void constants(Graph& graph) {
       graph.addConstant<int>(FLOAT, {2}, {1, 2}),
   };
   for (const Tensor& t : list) HOLDS(t.containsConstant());
+  unsigned seven = 0;
+  float number = 0;
+  HOLDS(list[5][1].getConstantValue(&seven) && seven == 7 && list[1][1][0].getConstantValue(&number) &&
+        number == 3);
+  HOLDS(!list[5].getConstantValue(&seven));
   Tensor v = graph.addVariable(FLOAT, {4});
   graph.setInitialValue(v, 2.0f);
   graph.setInitialValue(v, 2);
@@ -163,6 +171,10 @@ static void programs(Graph& graph, const Device& device) {
   main.add(Switch(p, {{0, copy}}, Sequence()).add(5, copy));
   main.add(PrintTensor(t));
   main.add(PrintTensor("t", t, PrintTensorFmt(10, 2), {"print"}));
+  Sequence one_of = copy;
+  Program body = one_of;
+  Sequence again = body;
+  main.add(Sequence(again, {"again"}));
   HOLDS(empty.isEmpty() && !main.isEmpty());
   graph.createHostWrite("write", t);
   graph.createHostRead("read", t, true);

@@ -22,6 +22,8 @@ DebugNameAndId::DebugNameAndId(const DebugInfo& info, std::string name)
 DebugNameAndId::DebugNameAndId(const DebugNameAndId& parent, StringRef name)
     : id_(parent.id_), path_(path_below(parent.path_, name)) {}
 
+DebugContext::DebugContext(const DebugContext& parent, StringRef name)
+    : location_(parent.location_), id_(parent.id_), path_(path_below(parent.path_, name)) {}
 DebugContext::DebugContext(const DebugNameAndId& parent, StringRef name, SourceLocation location)
     : location_(location), id_(parent.getId()), path_(path_below(parent.getPathName(), name)) {}
 DebugContext::DebugContext(const DebugInfo& parent, StringRef name, SourceLocation location)

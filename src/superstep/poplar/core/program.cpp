@@ -132,6 +132,8 @@ bool Program::isEmpty() const { return data_->get().empty(); }
 Sequence::Sequence(const DebugContext& context) : Program(joined(nullptr, 0, context)) {}
 Sequence::Sequence(std::initializer_list<Program> programs, const DebugContext& context)
     : Program(joined(programs.begin(), programs.size(), context)) {}
+Sequence::Sequence(const Program& program, const DebugContext& context)
+    : Program(joined(&program, 1, context)) {}
 Sequence::Sequence(ArrayRef<Program> programs, const DebugContext& context)
     : Program(joined(programs.data(), programs.size(), context)) {}
 

@@ -70,9 +70,7 @@ unsigned Target::getDataPathWidth() const { return 8 * data().device.data_path_b
 unsigned Target::getVectorWidth(const Type& type) const {
   return data().device.vector_width(core::machine_type(type));
 }
-unsigned Target::getTypeSize(const Type& type) const {
-  return static_cast<unsigned>(size_in_bytes(core::machine_type(type)));
-}
+std::size_t Target::getTypeSize(const Type& type) const { return size_in_bytes(core::machine_type(type)); }
 unsigned Target::getWeightsPerConvUnit(bool float_activations) const {
   return float_activations ? data().device.float_weights_per_unit : data().device.half_weights_per_unit;
 }

@@ -2,6 +2,7 @@
 #include <iostream>
 #include <poplar/Tensor.hpp>
 
+#include "superstep/bsp/graph/graph_data.h"
 #include "superstep/poplar/core/guard.h"
 #include "superstep/poplar/core/handles.h"
 
@@ -25,6 +26,17 @@ using core::machine_tensor;
 bool Tensor::isContiguous() const { return machine_tensor(*this).is_contiguous(); }
 bool Tensor::containsAliases() const { return machine_tensor(*this).contains_aliases(); }
 bool Tensor::containsConstant() const { return machine_tensor(*this).contains_constant(); }
+
+bool Tensor::constantNumber(double* value) const {
+  const core::bsp::Tensor& tensor = machine_tensor(*this);
+  if (tensor.num_elements() != 1) return false;
+  const core::bsp::Region& place = tensor.view().regions()[0];
+  const core::bsp::Variable& variable = tensor.graph()->variable(place.variable);
+  if (!variable.constant || variable.replica_index || !variable.initial) return false;
+  *value =
+      variable.initial->values ? variable.initial->values->at(place.element_offset) : variable.initial->splat;
+  return true;
+}
 
 bool Tensor::intersectsWith(const Tensor& other) const {
   const core::bsp::Tensor &a = machine_tensor(*this), &b = machine_tensor(other);

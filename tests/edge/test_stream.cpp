@@ -89,7 +89,7 @@ TEST(Wire, ReadsWhatOthersWrite) {
   EXPECT_EQ(static_cast<int>(frame.pixels[2]), 2);
 }
 
-// What the filters of HDF5 have written: tests/fuzz/make_stream_seeds.py.
+// What the filters of HDF5 have written: tests/fuzz/make/make_stream_seeds.py.
 TEST(Wire, ReadsCompressedPixels) {
   std::size_t checked = 0;
   for (const auto& entry :

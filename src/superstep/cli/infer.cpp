@@ -217,11 +217,8 @@ void declare_infer(CLI::App& command) {
       .add_option("--weights", arguments->weights,
                   "the folder of a training run, or weights that others wrote: safetensors, PyTorch, GGUF")
       ->type_name("PATH");
-  command
-      .add_option("--set", settings.model_options,
-                  "name=value of an option of the model, where no run says it; may be repeated")
-      ->type_name("NAME=VALUE")
-      ->allow_extra_args(false);
+  add_repeated(command, "--set", settings.model_options,
+               "name=value of an option of the model, where no run says it; may be repeated", "NAME=VALUE");
   command
       .add_option("--input", arguments->input,
                   "the data: the workload's format; of a model file .npy, .npz, .h5")

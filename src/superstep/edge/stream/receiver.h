@@ -4,6 +4,7 @@
 #include <condition_variable>
 #include <deque>
 #include <filesystem>
+#include <functional>
 #include <list>
 #include <map>
 #include <mutex>
@@ -123,10 +124,8 @@ class Receiver {
   bool is_over(const SeriesPointer& series);
   void close_if_done(const SeriesPointer& series);
   void flush_open_series();
-  template <class Write>
-  bool try_to_write(const Write& write, std::string& failure);
-  template <class Write>
-  bool insist_on_writing(const Write& write, std::string& failure, const bool& given_up);
+  bool try_to_write(const std::function<void()>& write, std::string& failure);
+  bool insist_on_writing(const std::function<void()>& write, std::string& failure, const bool& given_up);
 
   const ReceiverSettings settings_;
   ModelService& model_;

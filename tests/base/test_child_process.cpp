@@ -9,6 +9,7 @@
 #include <string>
 
 #include "superstep/base/system/child_process.h"
+#include "tests/base/locked_file.h"
 
 namespace superstep {
 namespace {
@@ -45,6 +46,16 @@ Grandchild of_a_killed_parent(bool told) {
   kill(parent, SIGKILL);
   waitpid(parent, nullptr, 0);
   return grandchild;
+}
+
+TEST(ChildProcess, HoldsNoFileThatTheProgramHadOpen) {
+  test::LockedFile file(std::filesystem::temp_directory_path() /
+                        ("superstep-locked-" + std::to_string(::getpid())));
+  const auto child = start_process({"sleep", "60"}, "/dev/null", Outlives::no);
+  ASSERT_TRUE(child);
+  EXPECT_TRUE(file.is_free_once_closed());
+  kill(*child, SIGKILL);
+  waitpid(*child, nullptr, 0);
 }
 
 TEST(ChildProcess, EndsWithAParentThatIsKilled) {

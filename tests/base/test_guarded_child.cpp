@@ -13,6 +13,7 @@
 #include "superstep/base/system/guarded_child.h"
 #include "superstep/base/system/interrupt.h"
 #include "superstep/base/system/message.h"
+#include "tests/base/locked_file.h"
 
 namespace superstep {
 namespace {
@@ -56,6 +57,14 @@ std::string ending(GuardedChild& child, std::string_view order) {
   const auto answer = child.ask(order);
   EXPECT_FALSE(answer.has_value());
   return answer ? answer->bytes : answer.error();
+}
+
+TEST(GuardedChild, HoldsNoFileThatTheProgramHadOpen) {
+  test::LockedFile file(std::filesystem::temp_directory_path() /
+                        ("superstep-locked-" + std::to_string(::getpid())));
+  GuardedChild child(obey, memory, 10);
+  EXPECT_TRUE(child.ask("anything"));
+  EXPECT_TRUE(file.is_free_once_closed());
 }
 
 TEST(GuardedChild, AnswersWithBytesAndWithMemory) {

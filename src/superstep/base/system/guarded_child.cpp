@@ -124,6 +124,14 @@ bool wait_for_answer(int socket) {
   return true;
 }
 
+// What the program has open besides is not the child's: a file that is written would stay locked for as long
+// as the child lives.
+void keep_only(int socket) {
+  const auto own = static_cast<unsigned>(socket);
+  if (own > STDERR_FILENO + 1) ::close_range(STDERR_FILENO + 1, own - 1, 0);
+  ::close_range(own + 1, ~0U, 0);
+}
+
 // A crash is told by the parent, in its own words; the child leaves no core and no lines on the terminal.
 void go_silent() {
   const rlimit none{0, 0};
@@ -203,7 +211,7 @@ GuardedChild::GuardedChild(const Serve& serve, std::uint64_t memory, double proc
   int ends[2] = {-1, -1};
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0) process_ = ::fork();
   if (process_ == 0) {
-    ::close(ends[0]);
+    keep_only(ends[1]);
     serve_requests(ends[1], serve, memory, processor_seconds);
   }
   const int reason = errno;

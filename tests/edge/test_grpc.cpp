@@ -3,6 +3,7 @@
 
 #include "superstep/edge/grpc/server.h"
 #include "superstep/edge/load/load.h"
+#include "tests/edge/given_back.h"
 #include "tests/edge/models.h"
 #include "tests/expect_error.h"
 
@@ -199,7 +200,7 @@ TEST(Grpc, SaysWhatIsWrong) {
   EXPECT_EQ(account.of(Outcome::served).requests, 1U);
   // A client may have its answer before the call has ended here.
   server->finish(std::chrono::steady_clock::now() + std::chrono::seconds(10));
-  EXPECT_EQ(served.budget.left(), served.budget.all());
+  expect_all_given_back(served.budget);
 }
 
 TEST(Grpc, TakesNoMoreMemoryThanThereIs) {
@@ -305,7 +306,7 @@ TEST(Grpc, WhatIsAskedIsAnsweredBeforeTheEnd) {
   server->finish(Clock::now() + std::chrono::seconds(10));
   EXPECT_TRUE(reply.get().status.ok());
   EXPECT_EQ(refused.status.error_code(), grpc::StatusCode::UNAVAILABLE);
-  EXPECT_EQ(served.budget.left(), served.budget.all());
+  expect_all_given_back(served.budget);
 }
 
 // A client of this house: what it says was answered is what the server counts; a server that goes is missed.

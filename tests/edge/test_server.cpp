@@ -13,6 +13,7 @@
 #include "superstep/edge/protocol/routes.h"
 #include "tests/contains.h"
 #include "tests/edge/client.h"
+#include "tests/edge/given_back.h"
 #include "tests/edge/models.h"
 #include "tests/expect_error.h"
 #include "tests/scratch.h"
@@ -65,13 +66,6 @@ std::string ask_once(const Served& served, const std::string& request) {
   RawClient client(served.port());
   EXPECT_TRUE(client.send(request));
   return client.receive();
-}
-
-// Once what was asked has been let go of, which is a moment after its answer.
-void expect_all_given_back(const Served& served) {
-  for (int i = 0; i < 500 && served.budget.left() < served.budget.all(); ++i)
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
-  EXPECT_EQ(served.budget.left(), served.budget.all());
 }
 
 TEST(Server, SpeaksTheProtocol) {
@@ -169,7 +163,7 @@ TEST(Server, KeepsItsLimits) {
   RawClient endless(served.port());
   endless.send("GET / HTTP/1.1\r\n" + std::string(100'000, 'a'));
   EXPECT_TRUE(endless.is_closed(20'000)) << "a header without end";
-  expect_all_given_back(served);
+  expect_all_given_back(served.budget);
 }
 
 TEST(Server, RefusesBodiesThatMemoryIsNotLeftFor) {
@@ -182,9 +176,9 @@ TEST(Server, RefusesBodiesThatMemoryIsNotLeftFor) {
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
     EXPECT_EQ(status_of(ask_once(served, post("/v2/models/m/infer", std::string(50'000, ' ')))), 503);
   }
-  expect_all_given_back(served);
+  expect_all_given_back(served.budget);
   EXPECT_EQ(status_of(ask_once(served, post("/v2/models/m/infer", infer_body(served, 1)))), 200);
-  expect_all_given_back(served);
+  expect_all_given_back(served.budget);
 }
 
 TEST(Server, LetsGoOfWhoSendsTooSlowly) {

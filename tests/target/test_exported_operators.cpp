@@ -17,6 +17,7 @@
 #include "superstep/op/product/spectral.h"
 #include "superstep/op/rows/cumulative.h"
 #include "superstep/op/rows/group_normalization.h"
+#include "superstep/op/rows/normalization.h"
 #include "superstep/op/rows/reduction.h"
 #include "superstep/op/rows/softmax.h"
 #include "superstep/op/sequence/recurrent.h"
@@ -135,6 +136,11 @@ const Operator operators[] = {
        const Var image = op::slice(x, {2}, {3}, {1});
        return op::grid_sample(image, points, {.mode = "nearest", .padding = "border"}) *
               op::grid_sample(image, op::tanh(points), {});
+     }},
+    {"normalised part of a wider tensor",
+     [](Var x) {
+       const Var part = op::slice(x, {3}, {9}, {3});
+       return op::layer_normalization(part, parameter(x, {6}, "scale"), parameter(x, {6}, "shift"), -1);
      }},
     {"gated recurrence",
      [](Var x) {

@@ -99,6 +99,15 @@ TEST(Formulas, MultiplyAccumulateVertices) {
             567);
 }
 
+// 96 outputs are 12 vectors of 8 halves, two a worker: 24 + 2 * (6 + 2 * 50). Of 16 three workers share each
+// vector's 600 rows: 24 + 6 + 2 * 200, and one adds up: 24 + 6 + 2 * 3. Of one output 800 halves are 100
+// vectors.
+TEST(Formulas, Sums) {
+  EXPECT_EQ(reduce_cycles(gc200(), 96, 50, ElementType::f16), 6 * (24 + 2 * 106));
+  EXPECT_EQ(reduce_cycles(gc200(), 16, 600, ElementType::f16), 6 * 430 + 6 * 36);
+  EXPECT_EQ(reduce_cycles(gc200(), 1, 800, ElementType::f16), 6 * (30 + 2 * 17) + 6 * (30 + 2 * 6));
+}
+
 // Rows of 8, one a worker: 10 + 8 - 1 = 17 cycles, twice over the inputs; 17 + 14 + 34 = 65 the first of
 // three sub-kernels, 64 the others; weights of four groups 16 + 21 + 60 = 97; 44 + 3 * 116 + 13 + 390 + 768.
 TEST(Formulas, WindowsInFoursOfColumns) {

@@ -51,7 +51,8 @@ void listen(Socket& socket, std::vector<Clock::time_point>& came, const std::ato
 }
 
 Times measure(std::uint64_t frames, std::size_t bytes, double rate) {
-  Socket push(SocketKind::push, "tcp://127.0.0.1:*", {}), publish(SocketKind::publish, "tcp://127.0.0.1:*", {});
+  Socket push(SocketKind::push, "tcp://127.0.0.1:*", {}),
+      publish(SocketKind::publish, "tcp://127.0.0.1:*", {});
   Socket pull(SocketKind::pull, push.endpoint(), {.connects = true});
   Socket hear(SocketKind::subscribe, publish.endpoint(), {.connects = true});
   std::atomic<bool> over = false;
@@ -91,8 +92,9 @@ void print(const char* what, std::vector<double> seconds) {
 int main(int count, char** words) {
   const auto number = [&](int i, double otherwise) { return count > i ? std::atof(words[i]) : otherwise; };
   const double frames = std::clamp(number(1, 5000), 100.0, 1e6), rate = std::clamp(number(3, 1000), 1.0, 1e6);
-  const auto times = superstep::bench::measure(static_cast<std::uint64_t>(frames),
-                                               static_cast<std::size_t>(std::clamp(number(2, 484), 8.0, 1e8)), rate);
+  const auto times =
+      superstep::bench::measure(static_cast<std::uint64_t>(frames),
+                                static_cast<std::size_t>(std::clamp(number(2, 484), 8.0, 1e8)), rate);
   superstep::bench::print("sent later than due", times.late);
   superstep::bench::print("answered after due", times.whole);
 }

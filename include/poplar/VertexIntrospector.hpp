@@ -9,6 +9,9 @@
 #include <poplar/VectorLayout.hpp>
 #include <string>
 #include <vector>
+#if __cplusplus >= 201703L
+#include <optional>  // estimators use it without including it
+#endif
 
 #pragma GCC visibility push(default)
 

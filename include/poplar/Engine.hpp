@@ -71,7 +71,7 @@ class Engine {
   std::string reportTiming(const TimerTimePoint& from, const TimerTimePoint& to) const;
 
   // Elements in row-major order of the tensor that the handle was made for, replicas one after the other.
-  // Without an end: as many as the handle has.
+  // The end says how much memory there is, which may be more; without one it holds the handle's tensor.
   void readTensor(StringRef handle, void* begin, void* end);
   void readTensor(StringRef handle, void* begin);
   void writeTensor(StringRef handle, const void* begin, const void* end);

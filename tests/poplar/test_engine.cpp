@@ -93,9 +93,12 @@ TEST(PoplarEngine, HandlesHaveTheirTensorsSize) {
   Engine engine(s.graph, s.programs);
   engine.load(s.device);
   Values values(3);
-  expect_throw<application_runtime_error>([&] { engine.readTensor("t", &values[0], &values[0] + 3); }, "8 B");
+  expect_throw<application_runtime_error>([&] { engine.readTensor("t", &values[0], &values[0] + 1); }, "8 B");
   expect_throw<application_runtime_error>([&] { engine.writeTensor("t", &values[0], &values[0] + 2); },
                                           "no such handle");
+  values = {-1, -1, -1};
+  EXPECT_NO_THROW(engine.readTensor("t", &values[0], &values[0] + 3));  // there is more room than it takes
+  EXPECT_EQ(values[2], -1);
   EXPECT_NO_THROW(engine.readTensor("t", &values[0], &values[0] + 2));
 }
 
@@ -250,4 +253,17 @@ TEST(PoplarEngine, TensorsAreMovedWholeWithoutAnEnd) {
   engine.readTensor("t", values.data());
   EXPECT_EQ(values, (Values{7, 8, 9, -1}));
   expect_throw<application_runtime_error>([&] { engine.readTensor("u", values.data()); }, "no such handle");
+}
+
+TEST(PoplarEngine, StreamsOfNothingMoveNothing) {
+  Machine machine;
+  Tensor none = machine.counting({3}).slice(0, 0);
+  const DataStream in = machine.graph.addHostToDeviceFIFO("in", INT, 0),
+                   out = machine.graph.addDeviceToHostFIFO("out", INT, 0);
+  Engine engine(machine.graph, Sequence{Copy(in, none), Copy(none, out)});
+  Values values;
+  engine.connectStream("in", values.data(), values.data());
+  engine.connectStream("out", values.data());
+  engine.load(machine.device);
+  EXPECT_NO_THROW(engine.run());
 }

@@ -40,9 +40,9 @@ static std::size_t countOf(ArrayRef<std::size_t> list) { return list.size(); }
 static std::string pathOf(const DebugContext& context = {}) { return context.getPathName(); }
 
 static void smallTypes() {
-  std::istringstream name("half");
+  std::istringstream word("half");
   Type read;
-  name >> read;
+  word >> read;
   HOLDS(read == HALF);
   unsigned n = 3;
   std::vector<std::size_t> list = {1, 2};

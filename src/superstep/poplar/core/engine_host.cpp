@@ -65,6 +65,11 @@ std::size_t bytes_of_handle(const core::EngineData& data,
          data.executable->executable.profile().replicas;
 }
 
+// What of the caller's memory is moved: it may be larger than the handle's tensor, where that is known.
+std::size_t bytes_moved(std::size_t given, std::size_t of_handle) {
+  return of_handle == 0 ? given : std::min(given, of_handle);
+}
+
 void need_loaded(const core::EngineData& data, const char* what, const std::string& handle) {
   if (!data.loaded)
     throw application_runtime_error(fmt::format("{} of '{}' before load: call load(device)", what, handle));
@@ -74,14 +79,17 @@ void need_loaded(const core::EngineData& data, const char* what, const std::stri
 
 void Engine::readTensor(StringRef handle, void* begin, void* end) {
   need_loaded(*data_, "readTensor", handle);
-  core::guarded_running(
-      [&] { data_->engine.read_tensor(handle.cloneAsString(), begin, bytes_between(begin, end)); });
+  const std::size_t bytes = bytes_moved(
+      bytes_between(begin, end), bytes_of_handle(*data_, data_->executable->executable.data().reads, handle));
+  core::guarded_running([&] { data_->engine.read_tensor(handle.cloneAsString(), begin, bytes); });
 }
 
 void Engine::writeTensor(StringRef handle, const void* begin, const void* end) {
   need_loaded(*data_, "writeTensor", handle);
-  core::guarded_running(
-      [&] { data_->engine.write_tensor(handle.cloneAsString(), begin, bytes_between(begin, end)); });
+  const std::size_t bytes =
+      bytes_moved(bytes_between(begin, end),
+                  bytes_of_handle(*data_, data_->executable->executable.data().writes, handle));
+  core::guarded_running([&] { data_->engine.write_tensor(handle.cloneAsString(), begin, bytes); });
 }
 
 void Engine::readTensor(StringRef handle, void* begin) {

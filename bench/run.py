@@ -55,6 +55,7 @@ def parse():
                         help="another peer of inference; {onnx}, {batch} and {threads} are filled in")
     parser.add_argument("--no-generation", action="store_true", help="leave out how fast data are made")
     parser.add_argument("--json", type=pathlib.Path, help="file for every sample, written anew after each row")
+    parser.add_argument("--resume", action="store_true", help="go on with what the file of --json has: its rows and its peak stay")
     return parser.parse_args()
 
 
@@ -171,10 +172,23 @@ def keep(arguments, peak, kept, **more):
         arguments.json.write_text(text + "\n")
 
 
+def resumed(arguments):
+    """The peak and the rows that an earlier call left, for --resume."""
+    if not (arguments.resume and arguments.json and arguments.json.exists()):
+        return None, []
+    record = json.load(open(arguments.json))
+    if record["machine"] != machine():
+        sys.exit("run.py: %s is of another machine (%s): give another file" % (arguments.json, record["machine"]))
+    return record["peak"], record["contests"]
+
+
 def measure(arguments, peak, kept):
     """Rows into `kept` until all are there or time is up; whether every one that was begun was measured."""
     files, failed, end = Files(arguments), False, time.monotonic() + 60 * arguments.minutes
+    there = {tuple(contest.get("row", ())) for contest in kept}
     for row in rows_of(arguments):
+        if row in there:
+            continue
         if time.monotonic() > end:
             print("time is up: the table has what was measured", file=sys.stderr)
             break
@@ -185,7 +199,7 @@ def measure(arguments, peak, kept):
             failed = True
             print("%s, %s, batch %s, threads %s: not measured, exit status %d" % (*row, error.returncode), file=sys.stderr)
             continue
-        kept.append({"model": row[0], "mode": row[1], "load": load, "results": results})
+        kept.append({"model": row[0], "mode": row[1], "row": row, "load": load, "results": results})
         keep(arguments, peak, kept)
         print("measured %s, %s, batch %s, threads %s" % row, file=sys.stderr)
     return not failed
@@ -193,9 +207,10 @@ def measure(arguments, peak, kept):
 
 def main():
     arguments = parse()
-    peak = measure_peak(arguments.build)
+    peak, kept = resumed(arguments)
+    peak = peak or measure_peak(arguments.build)
     print("peak of a thread: " + ", ".join("%s %.0f GFLOP/s" % (k, v * 1e-9) for k, v in peak.items()))
-    kept, whole, stopped = [], False, False
+    whole, stopped = False, False
     try:
         whole = measure(arguments, peak, kept)
     except KeyboardInterrupt:

@@ -21,7 +21,7 @@ struct Arguments {
   std::string model = "braggnn", mode = "train", precision = "f32", target = "cpu", export_to, export_step_to;
   std::string optimizer = "adam", loss;
   std::int64_t batch = 64, micro_batch = 0;
-  std::vector<std::string> options;
+  std::vector<std::string> options, train;
   std::uint64_t memory_limit = 0;
   int threads = 1;
 };
@@ -34,6 +34,8 @@ Arguments parse(int argc, char** argv) {
   program.add_option("--mode", arguments.mode)->check(CLI::IsMember({"train", "infer"}));
   program.add_option("--optimizer", arguments.optimizer, "as superstep train takes it");
   program.add_option("--loss", arguments.loss, "of a model file");
+  program.add_option("--train", arguments.train,
+                     "initialisers of a model file to train besides; may be repeated");
   program.add_option("--precision", arguments.precision);
   program.add_option("--on", arguments.target);
   program.add_option("--batch", arguments.batch, "0: of a model file, the one that it fixes, else 1")
@@ -75,6 +77,7 @@ run::Model make_model(const Arguments& arguments) {
   settings.precision = arguments.precision == "int8" ? "f32" : arguments.precision;
   settings.optimizer = arguments.optimizer;
   settings.loss = arguments.loss;
+  settings.train = arguments.train;
   return run::Model(settings);
 }
 

@@ -20,7 +20,7 @@ namespace superstep {
 // $SUPERSTEP_PYTHON, that of tools/setup-oracles, the first on the path, the distribution's.
 inline std::string python_with(const std::string& packages) {
   const char* chosen = std::getenv("SUPERSTEP_PYTHON");
-  for (const std::string python :
+  for (const std::string& python :
        {std::string(chosen != nullptr ? chosen : ""), std::string(oracles_folder()) + "/bin/python",
         std::string("python3"), std::string("/usr/bin/python3")}) {
     if (python.empty()) continue;

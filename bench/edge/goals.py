@@ -24,8 +24,8 @@ def processor():
 
 
 class Bench:
-    def __init__(self, program, folder, seconds):
-        self.program, self.folder, self.seconds, self.floors = program, folder, seconds, {}
+    def __init__(self, program, folder, options):
+        self.program, self.folder, self.seconds, self.workers = program, folder, options.seconds, options.workers
 
     def call(self, *words, check=True):
         done = subprocess.run([self.program, *map(str, words)], cwd=self.folder, capture_output=True, text=True)
@@ -103,8 +103,15 @@ def measure_grpc(b):
     yield 'the same over gRPC', f'p50 {us(floor + 250e-6)}', f'{latencies(load)}; floor {us(floor)}'
 
 
+def hops(b):
+    """What libzmq takes of a frame's way to a server and of its answer's way back."""
+    done = subprocess.run([Path(b.program).parent / 'bench/edge/bench_hops', str(int(1000 * b.seconds))], capture_output=True, text=True)
+    return '; '.join(' '.join(line.split()) for line in done.stdout.splitlines())
+
+
 def measure_frames(b):
     floor = b.floor('braggnn', 1)
+    yield 'ZeroMQ alone, nothing computed', '', hops(b)
     for arrive in ('constant', 'poisson'):
         pull, publish = free_port(), free_port()
         with b.serve('braggnn', '--workers', 1, '--pull', f'tcp://127.0.0.1:{pull}', '--publish', f'tcp://127.0.0.1:{publish}',
@@ -172,7 +179,7 @@ def scan(b, workload, window, points):
 def measure_ptychography(b, workload, window, share):
     points = 963
     file = scan(b, workload, window, points)
-    for workers in (1, 2):
+    for workers in b.workers:
         floor = b.floor(workload, 8)
         pull = free_port()
         with b.serve(f'run-{workload}', '--workers', workers, '--max-batch', 8, '--pull', f'tcp://127.0.0.1:{pull}', '--write',
@@ -271,6 +278,16 @@ def measure_drift(b):
            f'{seconds:.1f} s from the end of the scan; {errors}; events {[event["event"] for event in events]}')
 
 
+def measure_start(b):
+    for model, goal in (('braggnn', '0.3 s'), ('ptychonn-128', '1 s')):
+        times = []
+        for _ in range(5):
+            begun = time.monotonic()
+            with b.serve(model, '--quiet'):
+                times.append(time.monotonic() - begun)
+        yield f'start to ready, {model}', goal, f'{min(times):.2f} to {max(times):.2f} s'
+
+
 def measure_decode(b):
     done = subprocess.run([Path(b.program).parent / 'bench/edge/bench_unpack'], capture_output=True, text=True, check=True)
     for line in done.stdout.splitlines():
@@ -279,13 +296,15 @@ def measure_decode(b):
 
 PARTS = {'floor': measure_floor, 'http': measure_http, 'grpc': measure_grpc, 'frames': measure_frames, 'poisson': measure_poisson,
          'rows': measure_rows, 'receive': measure_receive, 'decode': measure_decode, 'ptychonn-64': measure_ptychonn64,
-         'ptychonn-128': measure_ptychonn128, 'training': measure_training, 'drift': measure_drift}
+         'ptychonn-128': measure_ptychonn128, 'start': measure_start, 'training': measure_training, 'drift': measure_drift}
 
 
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument('--program', default='build/superstep')
     parser.add_argument('--seconds', type=float, default=20, help='of every load')
+    parser.add_argument('--workers', type=lambda text: [int(word) for word in text.split(',')], default=[1, 2],
+                        help='of the parts with pictures, one after the other')
     parser.add_argument('--list', action='store_true')
     parser.add_argument('parts', nargs='*')
     options = parser.parse_args()
@@ -294,7 +313,7 @@ def main():
         return 0
     for part in options.parts or PARTS:
         with tempfile.TemporaryDirectory() as name:
-            bench = Bench(str(Path(options.program).resolve()), Path(name), options.seconds)
+            bench = Bench(str(Path(options.program).resolve()), Path(name), options)
             for what, goal, found in PARTS[part](bench):
                 print(f'{part}: {what} | {goal} | {found}', flush=True)
     name, cores = processor()

@@ -5,6 +5,7 @@ by both exporters of PyTorch.
     export_models.py FOLDER                            all: FOLDER/NAME.dynamo.onnx, FOLDER/NAME.traced.onnx
     export_models.py FOLDER --only resnet18,fourier    those with one of these texts in their names
     export_models.py FOLDER --training                 as they are trained: see docs/your-own-model.md
+    export_models.py FOLDER --for 280                  goes on with what the folder has not, ends after so many seconds
 
 Beside each file lies NAME.npz: the inputs, and what the module gives in PyTorch. FOLDER/index.json says of every file whether
 it was written, and if not what the exporter said. Needs torch, torchvision, transformers, onnx, onnxscript.
@@ -108,6 +109,7 @@ def main():
     parser.add_argument("folder", type=pathlib.Path)
     parser.add_argument("--only", default="", help="texts, one of which is in the name")
     parser.add_argument("--training", action="store_true")
+    parser.add_argument("--for", dest="seconds", type=float, help="begin no further network after so many, and leave out those that the folder has")
     arguments = parser.parse_args()
     warnings.filterwarnings("ignore")
     torch.set_num_threads(1)
@@ -116,9 +118,13 @@ def main():
     texts = [text for text in arguments.only.split(",") if text]
     index = arguments.folder / "index.json"
     before = {e["name"]: e for e in json.loads(index.read_text())["models"]} if index.exists() else {}
+    begin, done = time.time(), set(before) if arguments.seconds else ()
     for name, family, builder in entries():
-        if texts and not any(text in name for text in texts):
+        if (texts and not any(text in name for text in texts)) or name in done:
             continue
+        if arguments.seconds and time.time() - begin > arguments.seconds:
+            print("ends here: call it again to go on")
+            break
         before[name] = dict(write(name, builder, arguments.folder, arguments.training), family=family)
         said = before[name].get("failure") or ", ".join(
             "%s %s" % (e, "%.1f s" % f["seconds"] if "file" in f else "refused: " + f["failure"][:100]) for e, f in before[name]["files"].items())

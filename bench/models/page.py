@@ -106,7 +106,7 @@ def training_table(rows):
             lines.append("| %s | - | - | %s | | | | | |" % (row["name"], row["failure"][:160].replace("|", "/").replace("<", "&lt;")))
         times = row.get("seconds", {})
         for kind, found in row["optimizers"].items():
-            front = "| %s | %d | %s | " % (row["name"], row["batch"], kind)
+            front = "| %s%s | %d | %s | " % (row["name"], "*" if "added" in row else "", row["batch"], kind)
             if "failure" in found:
                 lines.append(front + found["failure"][:160].replace("|", "/").replace("<", "&lt;") + " | | | | | |")
                 continue
@@ -122,6 +122,15 @@ def training_gain(row):
     return min(peers) / row["seconds"]["Superstep"] if peers else None
 
 
+def setups_text(rows):
+    """Which set-ups of PyTorch were timed."""
+    names = sorted({name for row in rows for name in row.get("seconds", {})} - {"Superstep"})
+    if not names:
+        return "No times were taken."
+    compiled = "" if any(name.startswith("compile") for name in names) else "; torch.compile was left out"
+    return "Times are of one optimiser; the fastest of PyTorch's set-ups counts (%s%s)." % ("; ".join(names), compiled)
+
+
 def training_text(data):
     """The section of train_models.py's results."""
     rows = data["rows"]
@@ -130,12 +139,17 @@ def training_text(data):
             "By `train_models.py`, whose head says how: %d steps in each optimiser from the same weights, against PyTorch %s in f64. `loss` is the" % (
                 data["steps"], data["torch"]),
             "largest relative difference of a loss, `parameters` the length of the difference of all parameters as a share of their length, `moves`",
-            "as a share of what they moved by; beside it the same of PyTorch in f32. %s" % (
-                "Times are of one optimiser, the fastest of PyTorch's set-ups counts." if gains else "No times were taken."), "",
+            "as a share of what they moved by; beside it the same of PyTorch in f32. %s" % setups_text(rows), "",
             "Measured on %s (%s), %d thread, while other work had a load of %.1f to %.1f. %s" % (
                 data["machine"], data["created"][:10], rows[0]["threads"], min(loads), max(loads),
                 "Geometric mean of the gain of %d models: %.2f; worst %.2f." % (len(gains), mean(gains), min(gains)) if gains else ""),
-            "", *training_table(rows), ""]
+            "", *training_table(rows), "", *added_text(rows)]
+
+
+def added_text(rows):
+    """Which parameters had to be named."""
+    told = ["%s %s" % (row["name"], ", ".join("`%s`" % name for name in row["added"])) for row in rows if "added" in row]
+    return ["\\* with `--train` for parameters whose graph does not show that they are weights: %s." % "; ".join(told), ""] if told else []
 
 
 # What superstep.torch says of itself in docs/python.md.

@@ -3,6 +3,7 @@
 
     time_models.py FOLDER --json models.json                all files, on 1 and 2 threads, in f32
     time_models.py FOLDER --only bert,unet --threads 1      some of them
+    time_models.py FOLDER --json models.json --for 280      goes on with what the JSON file has not, ends after so many seconds
 
 A file is opened by every engine in a process of its own; then rounds of each take turns in an order drawn anew, and the
 median of a round's means is an engine's time. The results are held against PyTorch's: the largest difference as a share of
@@ -207,6 +208,7 @@ def parse():
     parser.add_argument("--threads", default="1,2")
     parser.add_argument("--engines", default="superstep,onnxruntime,openvino")
     parser.add_argument("--json", type=pathlib.Path)
+    parser.add_argument("--for", dest="seconds", type=float, help="begin no further file after so many, and leave out those that the JSON file has")
     return parser.parse_args()
 
 
@@ -221,14 +223,32 @@ def rounded(value):
     return float("%.4g" % value) if isinstance(value, float) else value
 
 
+def kept(path):
+    return json.loads(path.read_text())["rows"] if path.exists() else []
+
+
 def keep(path, rows):
     """Adds to what the file has, a line a row: one that was measured again replaces the one before."""
-    before = json.loads(path.read_text())["rows"] if path.exists() else []
     fresh = {key(row) for row in rows}
-    rows = [row for row in before if key(row) not in fresh] + [rounded(row) for row in rows]
+    rows = [row for row in kept(path) if key(row) not in fresh] + [rounded(row) for row in rows]
     head = {"schema": "superstep-models/1", "machine": environment.processor_name(),
             "created": datetime.datetime.now().astimezone().isoformat(timespec="minutes")}
     path.write_text(json.dumps(head)[:-1] + ', "rows": [\n' + ",\n".join(map(json.dumps, rows)) + "\n]}\n")
+
+
+def wanted(arguments):
+    """(model, exporter, path, threads) of all that is to be measured."""
+    texts = [text for text in arguments.only.split(",") if text]
+    done = {key(row) for row in kept(arguments.json)} if arguments.seconds and arguments.json else ()
+    for model in json.loads((arguments.folder / "index.json").read_text())["models"]:
+        if texts and not any(text in model["name"] for text in texts):
+            continue
+        for exporter, file in model["files"].items():
+            if "file" not in file or exporter not in arguments.exporter.split(","):
+                continue
+            for threads in map(int, arguments.threads.split(",")):
+                if (model["name"], exporter, threads) not in done:
+                    yield model, exporter, arguments.folder / file["file"], threads
 
 
 def main():
@@ -236,26 +256,22 @@ def main():
     engines = arguments.engines.split(",")
     for name in set(engines) & set(file_peer.ENGINES):
         __import__(name)
-    texts, rows = [text for text in arguments.only.split(",") if text], []
+    rows, begin = [], time.time()
     print("%-26s %-6s %s  %s" % ("", "", "t", "  ".join("%10s" % e for e in page.ENGINES)))
-    for model in json.loads((arguments.folder / "index.json").read_text())["models"]:
-        if texts and not any(text in model["name"] for text in texts):
-            continue
-        for exporter, file in model["files"].items():
-            if "file" not in file or exporter not in arguments.exporter.split(","):
-                continue
-            arrays = dict(numpy.load(arguments.folder / (model["name"] + ".npz")))
-            for threads in map(int, arguments.threads.split(",")):
-                load = os.getloadavg()[0]
-                found = measure(arguments.folder / file["file"], threads, arrays, arguments.build, engines)
-                for one in found.values():  # a page tells of no folder
-                    if "failure" in one:
-                        one["failure"] = one["failure"].replace(str(arguments.folder) + os.sep, "")
-                rows.append({"name": model["name"], "family": model["family"], "exporter": exporter, "threads": threads,
-                             "load": round(load, 2), "engines": found})
-                print(line(model["name"], exporter, threads, found), flush=True)
-                if arguments.json:
-                    keep(arguments.json, rows)
+    for model, exporter, path, threads in wanted(arguments):
+        if arguments.seconds and time.time() - begin > arguments.seconds:
+            print("ends here: call it again to go on")
+            break
+        arrays, load = dict(numpy.load(arguments.folder / (model["name"] + ".npz"))), os.getloadavg()[0]
+        found = measure(path, threads, arrays, arguments.build, engines)
+        for one in found.values():  # a page tells of no folder
+            if "failure" in one:
+                one["failure"] = one["failure"].replace(str(arguments.folder) + os.sep, "")
+        rows.append({"name": model["name"], "family": model["family"], "exporter": exporter, "threads": threads,
+                     "load": round(load, 2), "engines": found})
+        print(line(model["name"], exporter, threads, found), flush=True)
+        if arguments.json:
+            keep(arguments.json, rows)
     print(page.summary_line(rows))
     return 0
 

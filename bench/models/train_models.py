@@ -3,9 +3,11 @@
 
     train_models.py FOLDER --json bench/models/training.json       all: exports into FOLDER, three optimisers, one thread
     train_models.py FOLDER --only unet,bert --no-compile           some of them, without torch.compile
+    train_models.py FOLDER --json FILE --for 280                   goes on with what FILE has not, ends after so many seconds
 
 Each model is exported as it is trained (docs/your-own-model.md), dropout off, with a fixed batch. Both sides start from the
-same weights and get the same data in the same order. After STEPS steps the losses of all steps and all parameters are held
+same weights and get the same data in the same order. Parameters that the file's graph does not show to be weights (a factor in
+front of a cosine) are named by --train; the row says which. After STEPS steps the losses of all steps and all parameters are held
 against the same steps of PyTorch in f64: `loss` is the largest relative difference of a loss, `parameters` the length of the
 difference of all parameters as a share of their length, `moves` as a share of the length of what they moved by. PyTorch in f32 is held against f64 too: what no
 implementation in f32 does better than. Then steps are timed, Superstep and the set-ups of PyTorch (eager with the optimiser's
@@ -58,6 +60,7 @@ def arguments_of():
     parser.add_argument("--timed", default="adam", help="the optimiser whose steps are timed; none: agreement alone")
     parser.add_argument("--no-compile", action="store_true", help="leave torch.compile out: it takes a minute a model")
     parser.add_argument("--json", type=pathlib.Path)
+    parser.add_argument("--for", dest="seconds", type=float, help="begin no further model after so many, and leave out those that the JSON file has")
     return parser.parse_args()
 
 
@@ -123,10 +126,11 @@ def steps_in_torch(module, inputs, target, loss, kind, double):
 class Trainer(time_models.Ours):
     """superstep_contender on a training step."""
 
-    def __init__(self, build, path, optimizer, loss, threads, output):
+    def __init__(self, build, path, optimizer, loss, threads, output, added=()):
         terms = "%s:%s" % (loss, output) if output else loss
+        words = [word for name in added for word in ("--train", name)]
         self.process = subprocess.Popen([str(build / "bench" / "superstep_contender"), "--model", str(path), "--mode", "train",
-                                         "--batch", "0", "--threads", str(threads), "--optimizer", optimizer, "--loss", terms],
+                                         "--batch", "0", "--threads", str(threads), "--optimizer", optimizer, "--loss", terms, *words],
                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
         kind, _, rest = self.process.stdout.readline().strip().partition(" ")
         self.ready = json.loads(rest) if kind == "ready" else {"failure": rest[:300] or "ended without a word"}
@@ -141,6 +145,11 @@ class Trainer(time_models.Ours):
                 array = numpy.float32(rate) if name == "learning_rate" else arrays[name] if name in arrays else target
                 numpy.asarray(array).astype(time_models.file_peer.NUMPY[kind]).tofile(path)
                 self.say("load %s %s" % (name, path))
+
+    def untrained(self, names):
+        """Those of the parameters that are no states here: what a file's graph does not show to be weights."""
+        states = {port.rsplit(":", 2)[0] for port in self.say("outputs").split() if ":" in port}
+        return [name for name in names if name not in states]
 
     def take(self, wanted):
         """Outputs and states, by name."""
@@ -223,8 +232,22 @@ def exported(name, task, folder):
     module, inputs, _ = task
     export_models.export(copy.deepcopy(module), inputs, path, ARGUMENTS.exporter == "dynamo", True)
     import onnx
-    outputs = [o.name for o in onnx.load(str(path), load_external_data=False).graph.output]
-    return path, outputs[0] if len(outputs) > 1 else ""
+    graph = onnx.load(str(path), load_external_data=False).graph
+    names = {i.name for i in graph.initializer}
+    return path, graph.output[0].name if len(graph.output) > 1 else "", [n for n, _ in module.named_parameters() if n in names]
+
+
+def opened(path, kind, loss, output, parameters, row):
+    """The trainer of a file; parameters that are not trained by themselves are named to it, as a user does (`--train NAME`)."""
+    def start(added):
+        return Trainer(ARGUMENTS.build, path, OPTIMIZERS[kind][0], loss, ARGUMENTS.threads, output, added)
+    trainer = start(())
+    added = [] if "failure" in trainer.ready else trainer.untrained(parameters)
+    if added:
+        trainer.close()
+        row["added"] = added
+        trainer = start(added)
+    return trainer
 
 
 def row_of(name, loss, times):
@@ -232,12 +255,12 @@ def row_of(name, loss, times):
     try:
         task = task_of(name, loss, times)
         row["batch"] = task[1][0].shape[0]
-        path, output = exported(name, task, ARGUMENTS.folder)
+        path, output, parameters = exported(name, task, ARGUMENTS.folder)
     except Exception as error:
         return dict(row, failure="export: " + " ".join(str(error).split())[:300])
     before = training_steps.parameters_of(task[0])
     for kind in ARGUMENTS.optimizers.split(","):
-        trainer = Trainer(ARGUMENTS.build, path, OPTIMIZERS[kind][0], loss, ARGUMENTS.threads, output)
+        trainer = opened(path, kind, loss, output, parameters, row)
         try:
             if "failure" in trainer.ready:
                 row["optimizers"][kind] = {"failure": trainer.ready["failure"].replace(str(ARGUMENTS.folder) + os.sep, "")}
@@ -265,9 +288,8 @@ def told(row):
 
 
 def keep(path, rows):
-    before = json.loads(path.read_text())["rows"] if path.exists() else []
     fresh = {(row["name"], row["threads"]) for row in rows}
-    rows = [row for row in before if (row["name"], row["threads"]) not in fresh] + [time_models.rounded(row) for row in rows]
+    rows = [row for row in time_models.kept(path) if (row["name"], row["threads"]) not in fresh] + [time_models.rounded(row) for row in rows]
     head = {"schema": "superstep-model-training/1", "machine": environment.processor_name(), "torch": torch.__version__,
             "created": time.strftime("%Y-%m-%dT%H:%M%z"), "steps": STEPS}
     path.write_text(json.dumps(head)[:-1] + ', "rows": [\n' + ",\n".join(map(json.dumps, rows)) + "\n]}\n")
@@ -278,10 +300,15 @@ def main():
     torch.set_num_threads(ARGUMENTS.threads)
     torch.backends.mha.set_fastpath_enabled(False)
     ARGUMENTS.folder.mkdir(parents=True, exist_ok=True)
-    texts, rows = [text for text in ARGUMENTS.only.split(",") if text], []
+    texts, rows, begin = [text for text in ARGUMENTS.only.split(",") if text], [], time.time()
+    done = time_models.kept(ARGUMENTS.json) if ARGUMENTS.seconds and ARGUMENTS.json else []
+    done = {row["name"] for row in done if row["threads"] == ARGUMENTS.threads}
     for name, loss, times in MODELS:
-        if texts and not any(text in name for text in texts):
+        if (texts and not any(text in name for text in texts)) or name in done:
             continue
+        if ARGUMENTS.seconds and time.time() - begin > ARGUMENTS.seconds:
+            print("ends here: call it again to go on")
+            break
         random.seed(1)
         rows.append(row_of(name, loss, times))
         print(told(rows[-1]), flush=True)

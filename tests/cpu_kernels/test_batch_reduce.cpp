@@ -57,18 +57,61 @@ void expect_agrees(const Case& t, ProductMaker maker) {
     }
 }
 
+// Rows of A and columns of B lie along the inner dimension; two summands.
+void expect_dots_agree(std::int64_t m, std::int64_t n, std::int64_t k, bool accumulate) {
+  const std::int64_t side = k + 4, c_stride = m + 2, count = 2;
+  const std::vector<float> a = draw(count * m * side, 1), b = draw(count * n * side, 2);
+  std::vector<float> c = draw(n * c_stride, 3);
+  const std::vector<float> before = c;
+  ProductShape shape{.m = m, .n = n, .k = k, .a_stride = side, .c_stride = c_stride};
+  shape.b_n_stride = side;
+  shape.accumulate = accumulate;
+  const auto product = BatchReduceProduct::prepare(shape, ProductMaker::dot);
+  ASSERT_EQ(product.has_value(), m <= (n <= 4 ? 32 : 8)) << m << "x" << n;
+  if (!product) return;
+  const auto bytes = [](std::int64_t elements) {
+    return static_cast<std::uint64_t>(elements) * sizeof(float);
+  };
+  const std::vector<std::uint64_t> a_offsets{bytes(m * side), 0}, b_offsets{0, bytes(n * side)};
+  (*product)(a.data(), b.data(), c.data(), count, a_offsets.data(), b_offsets.data());
+  for (std::int64_t column = 0; column < n; ++column)
+    for (std::int64_t row = 0; row < c_stride; ++row) {
+      const auto at = static_cast<std::size_t>(column * c_stride + row);
+      double sum = accumulate || row >= m ? before[at] : 0;
+      for (std::int64_t i = 0; row < m && i < count; ++i)
+        for (std::int64_t j = 0; j < k; ++j)
+          sum += static_cast<double>(a[static_cast<std::size_t>(((1 - i) * m + row) * side + j)]) *
+                 b[static_cast<std::size_t>((i * n + column) * side + j)];
+      ASSERT_NEAR(c[at], sum, 1e-6 * static_cast<double>(count * k)) << m << "x" << n << " at " << row;
+    }
+}
+
 TEST(BatchReduce, AgreesWithNaiveLoops) {
   const InstructionSet first = instruction_set();
   for (const InstructionSet set : available_instruction_sets()) {
     set_instruction_set(set);
-    for (const Case& t : {Case{64, 60, 64, 1, false, false}, Case{64, 60, 300, 1, false, false},
-                          Case{64, 13, 65, 1, true, false}, Case{64, 24, 128, 9, false, false},
-                          Case{40, 12, 200, 3, true, false}, Case{64, 11, 300, 2, false, false},
-                          Case{64, 30, 1024, 1, true, false}, Case{16, 504, 257, 2, false, false},
-                          Case{7, 33, 600, 2, false, false}, Case{64, 48, 260, 1, true, true},
-                          Case{64, 18, 72, 5, false, true}})
+    for (const Case& t :
+         {Case{64, 60, 64, 1, false, false}, Case{64, 60, 300, 1, false, false},
+          Case{64, 13, 65, 1, true, false}, Case{64, 24, 128, 9, false, false},
+          Case{40, 12, 200, 3, true, false}, Case{64, 11, 300, 2, false, false},
+          Case{64, 30, 1024, 1, true, false}, Case{16, 504, 257, 2, false, false},
+          Case{7, 33, 600, 2, false, false}, Case{64, 48, 260, 1, true, true},
+          Case{64, 18, 72, 5, false, true}, Case{8, 13, 27, 9, false, false}, Case{8, 25, 8, 9, true, false},
+          Case{3, 12, 40, 2, false, true}, Case{1, 7, 5, 3, true, true}, Case{4, 1, 9, 27, false, false}})
       for (const ProductMaker maker : {ProductMaker::libxsmm, ProductMaker::portable})
         expect_agrees(t, maker);
+  }
+  set_instruction_set(first);
+}
+
+// Few columns: up to 32 rows along the inner dimension, in blocks; many columns: up to eight.
+TEST(BatchReduce, DotProductsAgreeWithNaiveLoops) {
+  const InstructionSet first = instruction_set();
+  for (const InstructionSet set : available_instruction_sets()) {
+    set_instruction_set(set);
+    for (const std::int64_t n : {1, 3, 4, 5})
+      for (const std::int64_t m : {1, 8, 9, 10, 17, 32, 33})
+        for (const bool accumulate : {false, true}) expect_dots_agree(m, n, 70, accumulate);
   }
   set_instruction_set(first);
 }

@@ -361,6 +361,8 @@ TEST(Convolution, the_fastest_implementation_that_can_is_taken_and_the_others_sa
   EXPECT_EQ("winograd", taken(convolution_forward(), same_convolution(64, 32)));
   EXPECT_EQ("libxsmm", taken(convolution_forward(), same_convolution(64, 32, 2)));
   EXPECT_EQ("few outputs", taken(convolution_input_gradient(), same_convolution(3, 64)));
+  EXPECT_EQ("few outputs", taken(convolution_forward(), dense_layer(1, 512, 10)));
+  EXPECT_EQ("libxsmm", taken(convolution_forward(), dense_layer(5, 512, 10)));
   const Prepared kernel = convolution_forward().prepare(same_convolution(64, 32, 2));
   ASSERT_TRUE(kernel);
   ASSERT_EQ(3u, (*kernel)->info().refused.size());

@@ -21,14 +21,18 @@ GuardedBuffer packed(const Convolution& c, const GuardedBuffer& w, WeightLayout 
   return buffer;
 }
 
+constexpr float lowest = -0.25f, highest = 0.5f;  // of clips
+
 double activated(double v, Activation activation) {
   if (activation == Activation::relu) return std::max(v, 0.0);
+  if (activation == Activation::clip) return std::clamp<double>(v, lowest, highest);
   if (activation == Activation::silu) return v / (1 + std::exp(-v));
   if (activation == Activation::hard_swish) return v * std::clamp(v / 6 + 0.5, 0.0, 1.0);
   return v;
 }
 
-constexpr Activation activations[] = {Activation::relu, Activation::silu, Activation::hard_swish};
+constexpr Activation activations[] = {Activation::relu, Activation::clip, Activation::silu,
+                                      Activation::hard_swish};
 
 // Small images, and wide ones whose expansion is cut into strips.
 ExpandedDepthwise random_pair(std::uint64_t seed, Activation activation) {
@@ -60,9 +64,9 @@ ExpandedDepthwise random_pair(std::uint64_t seed, Activation activation) {
   d.y.column_stride += static_cast<std::int64_t>(random.below(3));
   d.y.row_stride = d.y.columns() * d.y.column_stride + static_cast<std::int64_t>(random.below(3));
   d.groups = channels;
-  e.epilogue.bias().activate(activation);
+  e.epilogue.bias().activate(activation, lowest, highest);
   if (seed % 3 != 0) d.epilogue.bias();
-  if (seed % 2 == 0) d.epilogue.activate(activation);
+  if (seed % 2 == 0) d.epilogue.activate(activation, lowest, highest);
   return pair;
 }
 

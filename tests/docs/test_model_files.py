@@ -53,6 +53,17 @@ class ModelFiles(unittest.TestCase):
         self.assertIn("| a | 4 | sgd | 1e-07, 2e-06, 1e-03 | 3e-07, 4e-06, 2e-03 | - | - | - | - |", text)
         self.assertIn("| b | 4 | sgd | no &lt;loss> |", text)
         self.assertIn("Geometric mean of the gain of 1 models: 2.00; worst 2.00.", text)
+        self.assertIn("counts (compile; eager)", text)
+        self.assertNotIn("--train", text)
+
+    def test_parameters_that_had_to_be_named_are_told(self):
+        found = {"loss": 1e-7, "parameters": 2e-6, "moves": 1e-3, "peer_loss": 3e-7, "peer_parameters": 4e-6, "peer_moves": 2e-3}
+        rows = [{"name": "a", "batch": 4, "threads": 1, "load": 2.0, "timed": "adam", "optimizers": {"sgd": found}, "added": ["decay", "skip"],
+                 "seconds": {"Superstep": 1e-3, "eager": 3e-3}}]
+        text = "\n".join(page.training_text({"machine": "m", "created": "2031-02-03", "steps": 5, "torch": "9", "rows": rows}))
+        self.assertIn("| a* | 4 | sgd |", text)
+        self.assertIn("a `decay`, `skip`.", text)
+        self.assertIn("torch.compile was left out", text)
 
     def test_what_python_takes_is_counted_and_the_rest_named(self):
         fine = {"loss": 1e-6, "parameters": 1e-7, "moves": 1.0, "peer_loss": 1e-9, "peer_parameters": 1e-9}

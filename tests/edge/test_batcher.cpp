@@ -178,6 +178,28 @@ TEST(Batcher, IsEmptiedBeforeItEnds) {
   EXPECT_TRUE(batcher.account().balances());
 }
 
+TEST(Batcher, IsIdleWhenAllHaveHeard) {
+  const auto model = version();
+  Batcher batcher({});
+  std::atomic<bool> telling = false, may_return = false;
+  JobPointer job = make_job(model, 1);
+  job->done = [&](Job&, Outcome, const std::string&) {
+    telling = true;
+    telling.notify_all();
+    may_return.wait(false);
+  };
+  batcher.submit(job);
+  std::thread worker([&] { batcher.finish(*batcher.take()); });
+  telling.wait(false);
+  EXPECT_EQ(batcher.account().of(Outcome::served).requests, 1U);
+  EXPECT_FALSE(batcher.wait_until_idle(Clock::now() + std::chrono::milliseconds(20)))
+      << "who is told may not be gone yet";
+  may_return = true;
+  may_return.notify_all();
+  EXPECT_TRUE(batcher.wait_until_idle(Clock::now() + std::chrono::seconds(60)));
+  worker.join();
+}
+
 // Many who ask, many who work, every way to end: each request is told once or refused, and the account is
 // exact at every look.
 void stress(int askers, int workers, QueueFull when_full) {

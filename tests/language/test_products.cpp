@@ -11,6 +11,9 @@
 namespace superstep::language {
 namespace {
 
+// As they are chosen, and as they are where no instruction suits a packing alone.
+constexpr auto ways = {multiply_rows, multiply_rows_by_vectors};
+
 struct Kind {
   Packing packing;
   std::int64_t multiple;  // of columns
@@ -72,27 +75,35 @@ Weights random_weights(const Kind& kind, std::int64_t rows, std::int64_t columns
   return w;
 }
 
+// `tolerance`: of the sum of magnitudes.
+void expect_products(const Matrix& matrix, const std::vector<float>& x, const std::vector<float>& y,
+                     double tolerance) {
+  std::vector<float> row(x.size());
+  for (std::int64_t r = 0; r < matrix.rows; ++r) {
+    unpack_row(matrix, r, row.data());
+    double sum = 0, magnitude = 0;
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      sum += static_cast<double>(row[i]) * x[i];
+      magnitude += std::abs(static_cast<double>(row[i]) * x[i]);
+    }
+    EXPECT_NEAR(y[static_cast<std::size_t>(r)], sum, tolerance * magnitude)
+        << static_cast<int>(matrix.packing) << " of " << matrix.columns << " columns, row " << r;
+  }
+}
+
 TEST(Products, AreThoseOfTheUnpackedWeights) {
   RandomStream random(5);
   for (const Kind& kind : kinds)
     for (const std::int64_t factor : {1, 2, 3, 37}) {
       const std::int64_t columns = kind.multiple * factor, rows = 5;
       const Weights w = random_weights(kind, rows, columns, random);
-      std::vector<float> x(static_cast<std::size_t>(columns)), y(static_cast<std::size_t>(rows), NAN),
-          row(static_cast<std::size_t>(columns));
+      std::vector<float> x(static_cast<std::size_t>(columns)), y(static_cast<std::size_t>(rows), NAN);
       for (float& value : x) value = static_cast<float>(random.uniform(-1, 1));
       Activations activations;
       activations.set(x, is_in_blocks(kind.packing));
-      multiply_rows(w.matrix, activations, 0, rows, y.data());
-      for (std::int64_t r = 0; r < rows; ++r) {
-        unpack_row(w.matrix, r, row.data());
-        double sum = 0, magnitude = 0;
-        for (std::size_t i = 0; i < row.size(); ++i) {
-          sum += static_cast<double>(row[i]) * x[i];
-          magnitude += std::abs(static_cast<double>(row[i]) * x[i]);
-        }
-        EXPECT_NEAR(y[static_cast<std::size_t>(r)], sum, kind.tolerance * magnitude)
-            << static_cast<int>(kind.packing) << " of " << columns << " columns, row " << r;
+      for (const auto multiply : ways) {
+        multiply(w.matrix, activations, 0, rows, y.data());
+        expect_products(w.matrix, x, y, kind.tolerance);
       }
     }
 }
@@ -105,20 +116,14 @@ TEST(Products, OfBlocksWithWholeActivationsAreExact) {
     if (!is_in_blocks(kind.packing)) continue;
     const std::int64_t columns = 512, rows = 4;
     const Weights w = random_weights(kind, rows, columns, random);
-    std::vector<float> x(static_cast<std::size_t>(columns)), y(static_cast<std::size_t>(rows)), row(x.size());
+    std::vector<float> x(static_cast<std::size_t>(columns)), y(static_cast<std::size_t>(rows));
     for (std::size_t i = 0; i < x.size(); ++i)
       x[i] = i % 32 == 3 ? 127 : static_cast<float>(static_cast<int>(random.below(255)) - 127);
     Activations activations;
     activations.set(x, true);
-    multiply_rows(w.matrix, activations, 0, rows, y.data());
-    for (std::int64_t r = 0; r < rows; ++r) {
-      unpack_row(w.matrix, r, row.data());
-      double sum = 0, magnitude = 0;
-      for (std::size_t i = 0; i < row.size(); ++i) {
-        sum += static_cast<double>(row[i]) * x[i];
-        magnitude += std::abs(static_cast<double>(row[i]) * x[i]);
-      }
-      EXPECT_NEAR(y[static_cast<std::size_t>(r)], sum, 2e-6 * magnitude) << static_cast<int>(kind.packing);
+    for (const auto multiply : ways) {
+      multiply(w.matrix, activations, 0, rows, y.data());
+      expect_products(w.matrix, x, y, 2e-6);
     }
   }
 }

@@ -93,6 +93,21 @@ TEST(Trained, NormalisationsTakenApart) {
   EXPECT_EQ(trained(parts), (Names{"gain", "shift"}));
 }
 
+// As exporters write functions of PyTorch in operators: types are taken from the data at run time.
+TEST(Trained, NormalisationsWhoseParametersTakeTheTypeOfTheData) {
+  const GraphParts parts = rows_of_six(
+      {node("Mul", {"x", "x"}, {"squares"}),
+       node("ReduceMean", {"squares"}, {"mean"},
+            {attribute("axes", std::vector<std::int64_t>{-1}), attribute("keepdims", 1)}),
+       node("CastLike", {"eps", "mean"}, {"eps_like"}), node("Add", {"mean", "eps_like"}, {"more"}),
+       node("Sqrt", {"more"}, {"root"}), node("Div", {"x", "root"}, {"divided"}),
+       node("Shape", {"x"}, {"extents"}), node("Reshape", {"divided", "extents"}, {"normal"}),
+       node("CastLike", {"gain", "normal"}, {"gain_like"}), node("Mul", {"normal", "gain_like"}, {"scaled"}),
+       node("CastLike", {"shift", "scaled"}, {"shift_like"}), node("Add", {"scaled", "shift_like"}, {"y"})},
+      {numbered("eps", {}), numbered("gain", {6}), numbered("shift", {6})});
+  EXPECT_EQ(trained(parts), (Names{"gain", "shift"}));
+}
+
 TEST(Trained, FrequenciesAreNoWeightsButSirensAre) {
   const auto waves = [](bool both) {
     std::vector<Message> nodes{node("MatMul", {"x", "b"}, {"angle"}), node("Sin", {"angle"}, {"sine"})};

@@ -17,6 +17,7 @@
 #include "superstep/op/product/spectral.h"
 #include "superstep/op/rows/cumulative.h"
 #include "superstep/op/rows/group_normalization.h"
+#include "superstep/op/rows/normalization.h"
 #include "superstep/op/rows/reduction.h"
 #include "superstep/op/rows/softmax.h"
 #include "superstep/op/sequence/recurrent.h"
@@ -123,12 +124,40 @@ const Operator operators[] = {
        const Var points = op::tanh(op::slice(x, {0}, {2}, {1}));
        return op::grid_sample(x, op::transpose(points, {0, 2, 3, 1}), {.padding = "border"});
      }},
+    {"samples of what lies outside, too",
+     [](Var x) {
+       const Var points = op::transpose(op::slice(x, {0}, {2}, {1}), {0, 2, 3, 1});
+       return op::grid_sample(x, points, {.align_corners = true}) +
+              op::grid_sample(x, points * 2.0, {.padding = "reflection"});
+     }},
+    {"nearest samples of one channel",
+     [](Var x) {
+       const Var points = op::transpose(op::slice(x, {0}, {2}, {1}), {0, 2, 3, 1});
+       const Var image = op::slice(x, {2}, {3}, {1});
+       return op::grid_sample(image, points, {.mode = "nearest", .padding = "border"}) *
+              op::grid_sample(image, op::tanh(points), {});
+     }},
+    {"normalised part of a wider tensor",
+     [](Var x) {
+       const Var part = op::slice(x, {3}, {9}, {3});
+       return op::layer_normalization(part, parameter(x, {6}, "scale"), parameter(x, {6}, "shift"), -1);
+     }},
     {"gated recurrence",
      [](Var x) {
        const Shape& s = x.shape();
        const Var sequence = op::transpose(op::reshape(x, {s[0], s[1], s[2] * s[3]}), {1, 0, 2});
        const Var states = op::gru(sequence, parameter(x, {1, 24, 120}), parameter(x, {1, 24, 8}, "r"),
                                   parameter(x, {1, 48}, "bias"), {}, {.linear_before_reset = true})
+                              .y;
+       return op::transpose(states, {2, 0, 1, 3});
+     }},
+    {"gated recurrence in panels",
+     [](Var x) {
+       const Shape& s = x.shape();
+       const Var sequence = op::transpose(op::reshape(x, {s[0], s[1], s[2] * s[3]}), {1, 0, 2});
+       const Var states = op::gru(sequence, parameter(x, {2, 48, 120}), parameter(x, {2, 48, 16}, "r"),
+                                  parameter(x, {2, 96}, "bias"), {},
+                                  {.direction = "bidirectional", .linear_before_reset = true})
                               .y;
        return op::transpose(states, {2, 0, 1, 3});
      }},

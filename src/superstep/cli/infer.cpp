@@ -224,9 +224,10 @@ void declare_infer(CLI::App& command) {
                   "the data: the workload's format; of a model file .npy, .npz, .h5")
       ->type_name("FILE");
   command
-      .add_option(
-          "--output", arguments->output,
-          "the model's outputs: .h5, .npz, .npy, .safetensors; of molecules .csv too, of clusters .xyz")
+      .add_option("--output", arguments->output,
+                  "the model's outputs: .h5, .npz, .npy, .safetensors; of molecules .csv too, of clusters "
+                  ".xyz; calls are then "
+                  "timed for a moment, without it for up to 20 s")
       ->type_name("FILE");
   command.add_option("--batch", settings.batch, "samples a call")
       ->type_name("N")

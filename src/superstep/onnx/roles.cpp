@@ -1,6 +1,7 @@
 #include "superstep/onnx/roles.h"
 
 #include <algorithm>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -57,6 +58,13 @@ bool only_moves(const Node& node) {
          node.op == "QuantizeLinear" || node.op == "DequantizeLinear";
 }
 
+// The inputs that a result is made of: of others it takes no more than a type or a shape.
+std::span<const ValueId> contents(const Node& node) {
+  const std::span<const ValueId> all = node.inputs;
+  if (node.op == "CastLike") return all.first(1);
+  return node.op == "Shape" || node.op == "Size" ? all.first(0) : all;
+}
+
 bool joins(const Node& node) { return op::get(node.op).max_inputs < 0; }
 
 // Of a product with weights: elements of a feature share a place on this axis of the result.
@@ -96,11 +104,9 @@ class Roles {
  private:
   void read(const Node& node) {
     bool of_data = false;
-    for (ValueId input : node.inputs) {
-      if (!input.valid()) continue;
-      of_data = of_data || of_data_[input.index()];
-      readers_[input.index()].push_back(&node);
-    }
+    for (ValueId input : contents(node)) of_data = of_data || (input.valid() && of_data_[input.index()]);
+    for (ValueId input : node.inputs)
+      if (input.valid()) readers_[input.index()].push_back(&node);
     for (ValueId output : node.outputs)
       if (output.valid()) of_data_[output.index()] = of_data;
   }
@@ -240,8 +246,8 @@ class Roles {
       rooted = rooted || node->op == "Sqrt" || node->op == "Pow";
       if (!only_moves(*node) && !op::traits_of(node->op).elementwise) return false;
       const auto of_data = [&](ValueId input) { return input.valid() && !is_constant(input); };
-      if (std::ranges::count_if(node->inputs, of_data) != 1) return false;
-      id = *std::ranges::find_if(node->inputs, of_data);
+      if (std::ranges::count_if(contents(*node), of_data) != 1) return false;
+      id = *std::ranges::find_if(contents(*node), of_data);
     }
     return false;
   }

@@ -29,6 +29,7 @@ void Batcher::leave_queue(Outcome outcome, std::vector<Ended>& ended) {
   queued_bytes_ -= job->bytes();
   move_tally(account_.waiting, account_.of(outcome), *job);
   ended.push_back({job, outcome});
+  ++telling_;
 }
 
 void Batcher::make_room(const Job& job, std::vector<Ended>& ended) {
@@ -127,7 +128,7 @@ std::optional<Batch> Batcher::take() {
         if (!queue_.empty()) work_.notify_one();
         room_.notify_all();
       }
-      if (account_.waiting.requests + account_.running.requests == 0) idle_.notify_all();
+      if (is_idle()) idle_.notify_all();
     }
     tell(ended);
     if (batch || over) return batch;
@@ -139,6 +140,7 @@ void Batcher::end(const JobPointer& job, std::vector<Ended>& ended, Clock::time_
   move_tally(account_.running, account_.of(outcome), *job);
   times_.total.add(now - job->arrived);
   ended.push_back({job, outcome});
+  ++telling_;
 }
 
 void Batcher::finish(const Batch& batch, const std::string& failure) {
@@ -153,7 +155,7 @@ void Batcher::finish(const Batch& batch, const std::string& failure) {
       if (!failure.empty()) piece.job->failure = failure;
       if (piece.job->done_rows == piece.job->rows) end(piece.job, ended, now);
     }
-    if (account_.waiting.requests + account_.running.requests == 0) idle_.notify_all();
+    if (is_idle()) idle_.notify_all();
   }
   tell(ended);
 }
@@ -182,15 +184,14 @@ void Batcher::abandon() {
       queue_.pop_front();
     }
     queue_ = std::move(kept);
-    if (account_.waiting.requests + account_.running.requests == 0) idle_.notify_all();
+    if (is_idle()) idle_.notify_all();
   }
   tell(ended);
 }
 
 bool Batcher::wait_until_idle(Clock::time_point until) {
   std::unique_lock lock(mutex_);
-  return idle_.wait_until(lock, until,
-                          [&] { return account_.waiting.requests + account_.running.requests == 0; });
+  return idle_.wait_until(lock, until, [&] { return is_idle(); });
 }
 
 Account Batcher::account() const {
@@ -203,9 +204,18 @@ ServiceTimes Batcher::times() const {
   return times_;
 }
 
+// Who is told may be gone once nothing is left: that is so when all of them have heard.
 void Batcher::tell(const std::vector<Ended>& ended) {
+  if (ended.empty()) return;
   for (const Ended& one : ended)
     if (one.job->done) one.job->done(*one.job, one.outcome, one.job->failure);
+  const std::scoped_lock lock(mutex_);
+  telling_ -= ended.size();
+  if (is_idle()) idle_.notify_all();
+}
+
+bool Batcher::is_idle() const {
+  return account_.waiting.requests + account_.running.requests + telling_ == 0;
 }
 
 }  // namespace superstep::edge

@@ -63,7 +63,7 @@ class Batcher {
   void close();
   // Tells everything that waits that it will not be served.
   void abandon();
-  // Waits until nothing waits or runs, or until `until`. True: nothing does.
+  // Waits until nothing waits or runs and all were told, or until `until`. True: so it is.
   bool wait_until_idle(Clock::time_point until);
 
   Account account() const;
@@ -82,7 +82,8 @@ class Batcher {
   bool is_batch_ready(Clock::time_point now) const;
   Batch take_front();
   void end(const JobPointer& job, std::vector<Ended>& ended, Clock::time_point now);
-  static void tell(const std::vector<Ended>& ended);
+  void tell(const std::vector<Ended>& ended);
+  bool is_idle() const;
 
   const BatcherSettings settings_;
   mutable std::mutex mutex_;
@@ -90,6 +91,7 @@ class Batcher {
   std::deque<JobPointer> queue_;
   std::int64_t queued_rows_ = 0;  // not yet taken
   std::size_t queued_bytes_ = 0;  // of jobs with rows not yet taken
+  std::size_t telling_ = 0;       // of jobs that have ended, and whose `done` has not returned
   bool closed_ = false;
   Account account_;
   ServiceTimes times_;

@@ -13,6 +13,7 @@
 #include "superstep/record/environment.h"
 #include "superstep/run/model.h"
 #include "superstep/run/serve/infer.h"
+#include "superstep/run/serve/timing.h"
 #include "superstep/run/task.h"
 #include "superstep/run/train/run_directory.h"
 

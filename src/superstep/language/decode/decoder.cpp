@@ -56,8 +56,6 @@ float gelu(float x) {
   return 0.5f * x * (1 + std::tanh(inner));
 }
 
-float silu(float x) { return x / (1 + std::exp(-x)); }
-
 }  // namespace
 
 struct Decoder::State {
@@ -66,6 +64,7 @@ struct Decoder::State {
   ThreadPool pool;
   KeyValueCache cache;
   std::vector<double> frequencies;
+  std::vector<std::pair<float, float>> turns;
   std::int64_t context, position = 0;
   bool exact;
   bool tiles;  // all products suit them
@@ -111,19 +110,22 @@ struct Decoder::State {
     if (x.count() == 1 && !(exact && in_blocks)) return multiply_one(products, x, in_blocks);
     if (tiles && x.count() >= fewest_by_tiles) return multiply_by_tiles(products, x);
     const std::vector<Part> parts = parts_of(products);
-    const std::int64_t columns = columns_at_a_time(x.width(), x.count());
-    const std::vector<float> pieces = pieces_of(x, columns);
-    std::vector<std::vector<float>> unpacked(static_cast<std::size_t>(pool.threads()));
-    for (auto& each : unpacked) each.resize(static_cast<std::size_t>(panel_rows * columns));
+    const std::int64_t columns = columns_at_a_time(x.width(), x.count()), stride = columns + apart;
+    const Tensor pieces = pieces_of(x, columns);
+    std::vector<Tensor> unpacked;
+    for (int i = 0; i < pool.threads(); ++i)
+      unpacked.emplace_back(ElementType::f32, Shape{panel_rows * stride});
     pool.parallel_for(static_cast<std::int64_t>(parts.size()), [&](std::int64_t item, int worker) {
       const auto& [product, first, last] = parts[static_cast<std::size_t>(item)];
       for (std::int64_t column = 0; column < x.width(); column += columns) {
         const Piece piece{.first = column,
                           .columns = std::min(columns, x.width() - column),
                           .tokens = x.count(),
-                          .values = pieces.data() + column * x.count()};
+                          .stride = stride,
+                          .values = pieces.as<float>().data() + column / columns * x.count() * stride};
         for (std::int64_t row = first; row < last; row += panel_rows)
-          multiply_panel_of(*product, row, piece, unpacked[static_cast<std::size_t>(worker)].data());
+          multiply_panel_of(*product, row, piece,
+                            unpacked[static_cast<std::size_t>(worker)].as<float>().data());
       }
     });
     for (const Product& p : products) add_bias(p);
@@ -154,20 +156,23 @@ struct Decoder::State {
   // Rows that share the columns of x which the second cache holds; a multiple of panel_rows.
   static constexpr std::int64_t rows_of_a_part = 32;
 
-  // Columns of all tokens, side by side: rows of x that lie a power of two apart would share few places of a
-  // cache.
+  // Numbers between rows of what is multiplied: rows a power of two apart would share few places of a cache.
+  // With those that precede them they are multiples of its lines, so that no vector lies in two of these.
+  static constexpr std::int64_t apart = 16;
+
+  // Columns of all tokens, side by side.
   struct Piece {
-    std::int64_t first, columns, tokens;
-    const float* values;  // [tokens][columns]
+    std::int64_t first, columns, tokens, stride;
+    const float* values;  // [tokens][stride]
   };
 
-  static std::vector<float> pieces_of(const Rows& x, std::int64_t columns) {
-    std::vector<float> pieces(static_cast<std::size_t>(x.count() * x.width()));
-    float* to = pieces.data();
-    for (std::int64_t column = 0; column < x.width(); column += columns) {
-      const std::int64_t count = std::min(columns, x.width() - column);
-      for (std::int64_t t = 0; t < x.count(); ++t, to += count) std::copy_n(x.row(t) + column, count, to);
-    }
+  static Tensor pieces_of(const Rows& x, std::int64_t columns) {
+    const std::int64_t stride = columns + apart, count = (x.width() + columns - 1) / columns;
+    Tensor pieces(ElementType::f32, Shape{count * x.count() * stride});
+    float* to = pieces.as<float>().data();
+    for (std::int64_t column = 0; column < x.width(); column += columns)
+      for (std::int64_t t = 0; t < x.count(); ++t, to += stride)
+        std::copy_n(x.row(t) + column, std::min(columns, x.width() - column), to);
     return pieces;
   }
 
@@ -176,18 +181,18 @@ struct Decoder::State {
     Panel panel{.rows = scratch,
                 .count = std::min(panel_rows, m.rows - row),
                 .columns = x.columns,
-                .stride = x.columns,
+                .stride = x.stride,
                 .added = x.first > 0};
     if (m.packing == Packing::f32) {
       panel.rows = reinterpret_cast<const float*>(m.row(row)) + x.first;
       panel.stride = m.columns;
     } else {
       for (std::int64_t r = 0; r < panel.count; ++r)
-        unpack_part(m, row + r, x.first, x.columns, scratch + r * x.columns);
+        unpack_part(m, row + r, x.first, x.columns, scratch + r * x.stride);
     }
     for (std::int64_t r = row + panel_rows; r < std::min(row + 2 * panel_rows, m.rows); ++r)
       prefetch_part(m, r, x.first, x.columns);
-    multiply_panel(panel, x.values, x.columns, x.tokens, p.y->row(0) + p.first + row, p.y->width());
+    multiply_panel(panel, x.values, x.stride, x.tokens, p.y->row(0) + p.first + row, p.y->width());
   }
 
   void multiply_one(std::span<const Product> products, const Rows& x, bool in_blocks) {
@@ -223,12 +228,21 @@ struct Decoder::State {
     return y;
   }
 
-  // Turns the pairs of a head by the angles of a position.
-  void turn(float* head, std::int64_t at) const {
+  // Cosines and sines of the angles that pairs are turned by at the places of so many tokens: they are the
+  // same for all heads and layers.
+  void set_turns(std::int64_t tokens) {
+    turns.clear();
+    for (std::int64_t t = 0; t < tokens; ++t)
+      for (const double frequency : frequencies) {
+        const double angle = static_cast<double>(position + t) * frequency;
+        turns.emplace_back(static_cast<float>(std::cos(angle)), static_cast<float>(std::sin(angle)));
+      }
+  }
+
+  void turn(float* head, std::int64_t token) const {
     const std::int64_t half = config.head_size / 2;
     for (std::int64_t i = 0; i < half; ++i) {
-      const double angle = static_cast<double>(at) * frequencies[static_cast<std::size_t>(i)];
-      const auto c = static_cast<float>(std::cos(angle)), s = static_cast<float>(std::sin(angle));
+      const auto [c, s] = turns[static_cast<std::size_t>(token * half + i)];
       float& a = head[weights.pairs_are_neighbours ? 2 * i : i];
       float& b = head[weights.pairs_are_neighbours ? 2 * i + 1 : i + half];
       const float was = a;
@@ -242,7 +256,7 @@ struct Decoder::State {
     pool.parallel_for(x.count(), [&](std::int64_t t, int) {
       float* row = x.row(t);
       if (!frequencies.empty())
-        for (std::int64_t h = 0; h < config.heads + keys; ++h) turn(row + h * size, position + t);
+        for (std::int64_t h = 0; h < config.heads + keys; ++h) turn(row + h * size, t);
       for (std::int64_t h = 0; h < keys; ++h) {
         std::copy_n(row + (config.heads + h) * size, size, cache.key(layer, h, position + t));
         std::copy_n(row + (config.heads + keys + h) * size, size, cache.value(layer, h, position + t));
@@ -310,7 +324,8 @@ struct Decoder::State {
     pool.parallel_for(x.count(), [&](std::int64_t t, int) {
       float* y = inner.row(t);
       const float* g = gate.count() > 0 ? gate.row(t) : nullptr;
-      for (std::int64_t i = 0; i < config.inner; ++i) y[i] = g ? silu(g[i]) * y[i] : gelu(y[i]);
+      if (g) return multiply_by_silu(g, y, config.inner);
+      for (std::int64_t i = 0; i < config.inner; ++i) y[i] = gelu(y[i]);
     });
     return inner;
   }
@@ -330,6 +345,7 @@ struct Decoder::State {
   // `scored`: the scores after the last of them are wanted.
   void run(std::span<const std::int32_t> tokens, bool scored) {
     Rows x = embedded(tokens);
+    set_turns(x.count());
     for (std::int64_t layer = 0; layer < config.layers; ++layer) {
       if (stop.is_due()) throw Error(ErrorCode::interrupted, "stopped while a text was continued");
       run_layer(layer, x);

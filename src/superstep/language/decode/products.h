@@ -29,6 +29,9 @@ struct Activations {
 // y[r] = row r of the matrix times x, for r in [first, last).
 void multiply_rows(const Matrix& matrix, const Activations& x, std::int64_t first, std::int64_t last,
                    float* y);
+// The same where no instruction suits its packing alone (byte_dots.h).
+void multiply_rows_by_vectors(const Matrix& matrix, const Activations& x, std::int64_t first,
+                              std::int64_t last, float* y);
 
 // Rows of f32, `panel_rows` at most, times `tokens` vectors: y[t * y_stride + r], or added to it.
 struct Panel {
@@ -49,6 +52,7 @@ void widen_bf16(const std::uint16_t* from, std::int64_t count, float* to);
 
 float dot(const float* a, const float* b, std::int64_t count);
 void add_scaled(float factor, const float* x, float* y, std::int64_t count);  // y += factor x
+void multiply_by_silu(const float* x, float* y, std::int64_t count);          // y *= x / (1 + exp(-x))
 
 // The name of the vector instructions in use: "AVX2".
 const char* vectors_in_use();

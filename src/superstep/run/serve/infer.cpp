@@ -6,10 +6,9 @@
 #include <cmath>
 #include <numeric>
 
-#include "superstep/base/progress.h"
+#include "superstep/base/measured_metric.h"
 #include "superstep/base/statistics.h"
 #include "superstep/base/stopwatch.h"
-#include "superstep/base/system/interrupt.h"
 #include "superstep/base/thread_pool.h"
 #include "superstep/file/hdf5/hdf5.h"
 #include "superstep/onnx/writer.h"
@@ -19,6 +18,7 @@
 #include "superstep/run/serve/length_plans.h"
 #include "superstep/run/serve/published_weights.h"
 #include "superstep/run/serve/refine.h"
+#include "superstep/run/serve/timing.h"
 #include "superstep/run/task.h"
 #include "superstep/run/train/checkpoint.h"
 #include "superstep/run/train/run_directory.h"
@@ -27,16 +27,7 @@
 namespace superstep::run {
 namespace {
 
-constexpr int warm_up_calls = 10;
 constexpr std::int64_t default_batch = 512;
-constexpr std::int64_t calls_for_latency = 200;
-// A slow model is timed by fewer calls: these seconds, but three calls.
-constexpr double warm_up_seconds = 2, timing_seconds = 20;
-constexpr std::int64_t fewest_calls = 3;
-
-Metric metric(const char* name, double value, const char* unit) {
-  return {.name = name, .value = value, .unit = unit, .samples = {}};
-}
 
 // HDF5 remembers where its contents come from; other formats hold the arrays alone, a table what the task
 // makes of them.
@@ -80,56 +71,15 @@ struct Served {
   target::PlanSummary plan;
 };
 
-double timed_call(target::Executable& executable, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
-  if (interrupted()) throw Error(ErrorCode::interrupted, "stopped while timing");
-  const Stopwatch watch;
-  executable.run(inputs, outputs);
-  return watch.seconds();
-}
-
-// The seconds of at most `calls` calls of each executable, in turn, so that a busy neighbour slows all alike.
-std::vector<std::vector<double>> time_calls(std::span<target::Executable* const> executables,
-                                            std::span<const Tensor> inputs, std::int64_t calls) {
-  Progress progress = Progress::passing("timing", static_cast<double>(calls), "calls");
-  std::vector<std::vector<Tensor>> outputs(executables.size());
-  for (std::size_t i = 0; i < executables.size(); ++i) {
-    for (const auto& port : executables[i]->outputs())
-      outputs[i].emplace_back(port.type.element, port.type.shape);
-    double warm = 0;
-    for (int call = 0; call < warm_up_calls && warm < warm_up_seconds; ++call)
-      warm += timed_call(*executables[i], inputs, outputs[i]);
-  }
-  std::vector<std::vector<double>> seconds(executables.size());
-  const Stopwatch watch;
-  for (std::int64_t call = 0; call < calls; ++call) {
-    if (call >= fewest_calls && watch.seconds() > timing_seconds) break;
-    for (std::size_t i = 0; i < executables.size(); ++i)
-      seconds[i].push_back(timed_call(*executables[i], inputs, outputs[i]));
-    progress.update(static_cast<double>(call + 1));
-  }
-  return seconds;
-}
-
-std::vector<Metric> serving_metrics(std::vector<double> seconds, std::int64_t batch) {
-  std::ranges::sort(seconds);
-  const double mean =
-      std::accumulate(seconds.begin(), seconds.end(), 0.0) / static_cast<double>(seconds.size());
-  std::vector<Metric> metrics{
-      metric("throughput", static_cast<double>(batch) / nearest_rank(seconds, 0.5), "samples/s"),
-      metric("latency_mean", mean, "s"), metric("latency_p50", nearest_rank(seconds, 0.5), "s")};
-  if (seconds.size() >= 100) metrics.push_back(metric("latency_p90", nearest_rank(seconds, 0.9), "s"));
-  if (seconds.size() >= 1000) metrics.push_back(metric("latency_p99", nearest_rank(seconds, 0.99), "s"));
-  return metrics;
-}
-
 // What a modelled machine takes for a batch, and how long this host took to execute all samples.
 std::vector<Metric> modelled_metrics(const target::Executable::ModelledTime& time, std::int64_t batch,
                                      double host_seconds) {
   const double latency = time.seconds / static_cast<double>(std::max<std::uint64_t>(1, time.runs));
-  std::vector<Metric> metrics{metric("throughput", static_cast<double>(batch) / latency, "samples/s"),
-                              metric("latency_mean", latency, "s")};
+  std::vector<Metric> metrics{
+      measured_metric("throughput", static_cast<double>(batch) / latency, "samples/s"),
+      measured_metric("latency_mean", latency, "s")};
   for (Metric& predicted : metrics) predicted.how = How::predicted;
-  metrics.push_back(metric("host_time", host_seconds, "s"));
+  metrics.push_back(measured_metric("host_time", host_seconds, "s"));
   return metrics;
 }
 
@@ -185,7 +135,7 @@ Served serve(Evaluator& evaluator, LengthPlans* plans, const Task& task, bool tr
     served.metrics = modelled_metrics(*modelled, evaluator.batch(), elapsed);
   else
     served.metrics.push_back(
-        metric("throughput_with_data", static_cast<double>(task.size()) / elapsed, "samples/s"));
+        measured_metric("throughput_with_data", static_cast<double>(task.size()) / elapsed, "samples/s"));
   served.plan = executable.summary();
   if (trained && task.has_labels())
     for (const Metric& quality : task.quality(indices, served.outputs)) served.metrics.push_back(quality);
@@ -312,12 +262,6 @@ Weights load_weights_for(const TrainSettings& model, const std::filesystem::path
   return weights;
 }
 
-std::vector<Metric> measure_serving(target::Executable& executable, std::int64_t batch,
-                                    std::span<const Tensor> inputs, std::int64_t calls) {
-  target::Executable* const only[] = {&executable};
-  return serving_metrics(time_calls(only, inputs, calls)[0], batch);
-}
-
 namespace {
 
 TrainSettings asked_model(const InferSettings& settings) {
@@ -375,11 +319,11 @@ int passes_of(const InferSettings& settings, const Model& model) {
 
 // Of each executable's calls; empty for a modelled machine.
 std::vector<std::vector<Metric>> timings_of(std::span<target::Executable* const> executables,
-                                            const Task& task, std::int64_t batch, ThreadPool& pool) {
+                                            const Task& task, std::int64_t batch, ThreadPool& pool,
+                                            const TimingEffort& effort) {
   std::vector<std::vector<Metric>> timings(executables.size());
   if (executables[0]->modelled_time()) return timings;
-  const auto seconds =
-      time_calls(executables, one_batch(*executables[0], task, batch, pool), calls_for_latency);
+  const auto seconds = time_calls(executables, one_batch(*executables[0], task, batch, pool), effort);
   for (std::size_t i = 0; i < seconds.size(); ++i) timings[i] = serving_metrics(seconds[i], batch);
   return timings;
 }
@@ -406,7 +350,7 @@ void refine_served(const InferSettings& settings, const Model& model, const Task
     return std::ranges::any_of(report.metrics_before,
                                [&](auto& before) { return before.name == metric.name; });
   });
-  served.metrics.push_back(metric("refine_time", report.refine_seconds, "s"));
+  served.metrics.push_back(measured_metric("refine_time", report.refine_seconds, "s"));
   if (task.has_labels())
     for (Metric& quality : task.quality(indices, served.outputs))
       served.metrics.push_back(std::move(quality));
@@ -509,7 +453,8 @@ InferReport infer(const InferSettings& given) {
   evaluators.push_back(open(settings.passes > 0 ? model.sampling(&target) : model.inference(&target)));
   std::vector<target::Executable*> executables;
   for (const auto& evaluator : evaluators) executables.push_back(&evaluator->executable());
-  const auto timings = timings_of(executables, *task, batch, pool);
+  const TimingEffort& effort = settings.output.empty() ? thorough_timing : brief_timing;
+  const auto timings = timings_of(executables, *task, batch, pool, effort);
   const auto plans = length_plans_of(settings, model_settings, weights, batch);
   const auto served_by = [&](std::size_t i) {
     return serve(*evaluators[i], plans.get(), *task, weights.has_value(), settings.passes, timings[i], pool);

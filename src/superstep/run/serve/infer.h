@@ -88,13 +88,8 @@ struct InferReport {
   std::string ranges;
 };
 
-// Throws Error naming the file and data set.
+// Throws Error naming the file and data set. Where outputs are written, calls are timed for a moment; else
+// speed is what was asked for (timing.h).
 InferReport infer(const InferSettings& settings);
-
-// Latency of single calls of a compiled model: `calls` timed ones after a warm-up, or as many as end within
-// 20 s. Gives latency_mean, _p50,
-// _p90, _p99 (nearest rank; those for which there are enough calls), and throughput.
-std::vector<Metric> measure_serving(target::Executable& executable, std::int64_t batch,
-                                    std::span<const Tensor> inputs, std::int64_t calls);
 
 }  // namespace superstep::run

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "superstep/base/measured_metric.h"
 #include "superstep/base/statistics.h"
 
 namespace superstep::run {
@@ -15,29 +16,26 @@ double steady_median(const SittingTimes& times) {
   return steady[steady.size() / 2];
 }
 
-Metric metric(const char* name, double value, const char* unit) {
-  return {.name = name, .value = value, .unit = unit};
-}
-
 }  // namespace
 
 std::vector<Metric> speed_metrics(const SittingTimes& times) {
   const double median = steady_median(times), batch = static_cast<double>(times.batch);
   const double done = static_cast<double>(times.step_seconds.size()) * batch;
-  std::vector<Metric> metrics{
-      metric("throughput", batch / median, "samples/s"),
-      metric("throughput_with_data", done / times.elapsed, "samples/s"), metric("step_time", median, "s"),
-      metric("flops_rate", times.flops / median, "FLOP/s"), metric("data_wait", times.waited, "s")};
-  if (times.to_solution) metrics.push_back(metric("time_to_solution", *times.to_solution, "s"));
-  metrics.push_back(metric("compile_time", times.compile_seconds, "s"));
+  std::vector<Metric> metrics{measured_metric("throughput", batch / median, "samples/s"),
+                              measured_metric("throughput_with_data", done / times.elapsed, "samples/s"),
+                              measured_metric("step_time", median, "s"),
+                              measured_metric("flops_rate", times.flops / median, "FLOP/s"),
+                              measured_metric("data_wait", times.waited, "s")};
+  if (times.to_solution) metrics.push_back(measured_metric("time_to_solution", *times.to_solution, "s"));
+  metrics.push_back(measured_metric("compile_time", times.compile_seconds, "s"));
   return metrics;
 }
 
 std::vector<Metric> exchange_metrics(const GradientExchange& exchange) {
-  return {metric("communication_time", quantile(exchange.communication(), 0.5), "s"),
-          metric("exposed_communication_time", quantile(exchange.exposed(), 0.5), "s"),
-          metric("waiting_time", quantile(exchange.waiting(), 0.5), "s"),
-          metric("gradient_bytes", exchange.bytes(), "B")};
+  return {measured_metric("communication_time", quantile(exchange.communication(), 0.5), "s"),
+          measured_metric("exposed_communication_time", quantile(exchange.exposed(), 0.5), "s"),
+          measured_metric("waiting_time", quantile(exchange.waiting(), 0.5), "s"),
+          measured_metric("gradient_bytes", exchange.bytes(), "B")};
 }
 
 }  // namespace superstep::run

@@ -16,9 +16,11 @@
   line_lowerers,           \
   segment_lowerers,        \
   resample_lowerers,       \
+  grid_sample_lowerers,    \
   fourier_lowerers,        \
   triangular_lowerers,     \
   recurrent_lowerers,      \
+  gru_lowerers,            \
   data_lowerers,           \
   random_lowerers,         \
   parts_lowerers,          \

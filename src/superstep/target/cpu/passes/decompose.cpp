@@ -12,7 +12,9 @@
 #include "superstep/op/move/creation.h"
 #include "superstep/op/move/view.h"
 #include "superstep/op/rows/channel_statistics.h"
-#include "superstep/target/cpu/lower/operators/lower_recurrent.h"
+#include "superstep/target/cpu/lower/operators/lower_grid_sample.h"
+#include "superstep/target/cpu/lower/operators/recurrent/lower_gru.h"
+#include "superstep/target/cpu/lower/operators/recurrent/lower_recurrent.h"
 #include "superstep/transform/expand.h"
 #include "superstep/transform/rewrite.h"
 
@@ -44,7 +46,6 @@ constexpr std::string_view composites[] = {"GlobalAveragePool",
                                            "LinearAttention",
                                            "CausalConvWithState",
                                            "RNN",
-                                           "GRU",
                                            "superstep.StochasticDepth",
                                            "SoftmaxCrossEntropyLoss",
                                            "NegativeLogLikelihoodLoss",
@@ -64,7 +65,6 @@ constexpr std::string_view composites[] = {"GlobalAveragePool",
                                            "Compress",
                                            "TensorScatter",
                                            "CumProd",
-                                           "GridSample",
                                            "AffineGrid",
                                            "RoiAlign",
                                            "MaxRoiPool",
@@ -121,6 +121,8 @@ std::vector<Var> product_and_sum(const Node& node, const std::vector<Var>& in) {
 
 bool is_decomposed(const Graph& graph, const Node& node) {
   if (is_recurrent(node)) return !has_lstm_kernel(graph, node);
+  if (node.op == "GRU") return !has_gru_kernel(graph, node);
+  if (node.op == "GridSample") return !has_grid_sample_kernel(graph, node);
   if (adds_matrix(graph, node) || pads_otherwise(node)) return true;
   if (is_one_of(floating_composites, node.op)) return is_floating(graph.type(node.inputs[0]).element);
   return is_composite(node.op);

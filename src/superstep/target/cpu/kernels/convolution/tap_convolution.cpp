@@ -219,8 +219,9 @@ Prepared prepare_taps(const Convolution& description, ProductMaker maker,
   const TapSide side = side_of(c);
   if (c.accumulate && side.result.type != ElementType::f32)
     return refuse(name_of(maker), "only an f32 result can be added to; the epilogue's `add` reads bf16");
-  if (maker == ProductMaker::dot && side.result_channels > dot_rows_limit)
-    return refuse(name_of(maker), "more than 8 outputs");
+  const std::int64_t columns = side.result.height * side.result.columns();
+  if (maker == ProductMaker::dot && side.result_channels > most_dot_rows(columns))
+    return refuse(name_of(maker), fmt::format("more than {} outputs", most_dot_rows(columns)));
   auto epilogue = EpilogueRunner::prepare(c.epilogue, side.result);
   if (!epilogue) return refuse(name_of(maker), epilogue.error());
   auto tables = make_tap_tables(c, side, maker);

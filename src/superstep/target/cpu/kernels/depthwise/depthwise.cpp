@@ -39,10 +39,15 @@ double bytes_of(const Image& image) {
 
 // Taps that read an element where windows overlap; strided gradients by the input gain as little from packing
 // as strided forward passes do.
-DepthwiseBlock block_of_pass(const Convolution& c, const Image& source) {
+DepthwiseBlock block_of_pass(const Convolution& c, bool flipped) {
   const Window& w = c.window;
-  return streamed_block(source, std::max(image_bytes(c.x), image_bytes(c.y)),
-                        w.height * w.width / (w.stride_h * w.stride_w));
+  DepthwiseBlock block = streamed_block(flipped ? c.y : c.x, std::max(image_bytes(c.x), image_bytes(c.y)),
+                                        w.height * w.width / (w.stride_h * w.stride_w));
+  if (!block.packed || flipped || w.pad_left < 0) return block;
+  const std::int64_t reached = (c.y.width - 1) * w.stride_w + (w.width - 1) * w.dilation_w + 1;
+  block.left = w.pad_left;
+  block.right = std::max<std::int64_t>(0, reached - w.pad_left - c.x.width);
+  return block;
 }
 DepthwiseBlock block_of_weight_gradient(const Convolution& c) {
   return depthwise_block(c.x, c.window.height * c.window.width);
@@ -62,9 +67,17 @@ std::optional<DepthwiseEpilogue> finish_of(const Convolution& c, const Image& re
   return depthwise_epilogue(c.epilogue);
 }
 
-// The side with the strides that windows are read with: those of a packed block, or of the image.
-TapSide with_block(TapSide side, const DepthwiseBlock& block) {
-  if (block.packed) side.source = packed_block(side.source, block.channels);
+// The side with the strides that windows are read with: those of a packed block, or of the image. Between
+// zeros at both ends of a row all its columns see the same taps.
+TapSide with_block(TapSide side, const Convolution& c, const DepthwiseBlock& block) {
+  if (!block.packed) return side;
+  if (block.left > 0 || block.right > 0) {
+    Convolution padded = c;
+    padded.x.width += block.left + block.right;
+    padded.window.pad_left = 0;
+    side.columns = forward_side(padded).columns;
+  }
+  side.source = packed_block(side.source, block);
   return side;
 }
 
@@ -113,16 +126,16 @@ class BlockedSource {
 // Whether a pass asks for its rows ahead: of images that come from memory; but a forward pass that takes all
 // channels of a few columns at a time reads lines in the order in which they lie.
 bool rows_ahead(const Convolution& c, const TapSide& side) {
-  const DepthwiseBlock block = block_of_pass(c, side.source);
+  const DepthwiseBlock block = block_of_pass(c, side.flipped);
   if (block.packed || image_bytes(side.source) + image_bytes(side.result) <= third_level_bytes) return false;
   return side.flipped || tile_columns(c, side.source, block) > least_tile_columns;
 }
 
 // Where the packed block lies in the scratch of a kernel that stages a tile of results in front of it.
-std::size_t staging_bytes(const Convolution& c, const Image& source, const Image& result) {
-  if (result.type == ElementType::f32) return 0;
-  const DepthwiseBlock block = block_of_pass(c, source);
-  const std::int64_t floats = tile_columns(c, source, block) * block.channels;
+std::size_t staging_bytes(const Convolution& c, const TapSide& side) {
+  if (side.result.type == ElementType::f32) return 0;
+  const DepthwiseBlock block = block_of_pass(c, side.flipped);
+  const std::int64_t floats = tile_columns(c, side.source, block) * block.channels;
   return (static_cast<std::size_t>(floats) * sizeof(float) + 63) / 64 * 64;
 }
 
@@ -131,15 +144,15 @@ class DepthwiseKernel final : public Kernel {
  public:
   DepthwiseKernel(KernelInfo info, const Convolution& c, TapSide side, EpilogueRunner epilogue)
       : Kernel(std::move(info)),
-        source_(side.source, block_of_pass(c, side.source)),
-        side_(with_block(side, source_.block())),
+        source_(side.source, block_of_pass(c, side.flipped)),
+        side_(with_block(side, c, source_.block())),
         offsets_(c, side_),
         epilogue_(epilogue),
         finish_(finish_of(c, side_.result)),
         loop_(depthwise_loop(side_.source.type, finish_ ? finish_->finish : DepthwiseFinish::none)),
         accumulate_(c.accumulate),
         staged_(side_.result.type != ElementType::f32),
-        packed_at_(staging_bytes(c, side.source, side.result)),
+        packed_at_(staging_bytes(c, side)),
         ahead_(rows_ahead(c, side)),
         walk_{source_.block().channels, tile_columns(c, side.source, source_.block())},
         lines_(count_lines(side_, walk_.block)) {
@@ -184,6 +197,7 @@ class DepthwiseKernel final : public Kernel {
     run.result_stride = staged_ ? s.channels : stride;
     run.accumulate = accumulate_;
     if (finish_ && finish_->bias) run.bias = static_cast<const float*>(arguments.inputs[2]) + s.first_channel;
+    if (finish_) run.low = finish_->low, run.high = finish_->high;
     if (ahead_) fetch_next_rows(arguments, base, s);
     loop_(run);
     if (finish_ || (epilogue_.empty() && !staged_)) return;
@@ -222,7 +236,7 @@ Prepared prepare(const Convolution& c, TapSide (*side_of)(const Convolution&)) {
     return refuse(name, "only an f32 result can be added to; the epilogue's `add` reads bf16");
   auto epilogue = EpilogueRunner::prepare(c.epilogue, side.result);
   if (!epilogue) return refuse(name, epilogue.error());
-  const BlockedSource source(side.source, block_of_pass(c, side.source));
+  const BlockedSource source(side.source, block_of_pass(c, side.flipped));
   KernelInfo info;
   info.name =
       fmt::format("{}, depthwise, {}tiles of {} x {}{}", side.flipped ? "input gradient" : "convolution",
@@ -232,7 +246,7 @@ Prepared prepare(const Convolution& c, TapSide (*side_of)(const Convolution&)) {
   info.flops = 2 * multiply_adds(c);
   info.bytes = bytes_of(side.source) + bytes_of(side.result) * (c.accumulate ? 2 : 1) +
                static_cast<double>(side.result.element_count()) * epilogue->bytes_per_element();
-  info.scratch_bytes = staging_bytes(c, side.source, side.result) + source.scratch_bytes();
+  info.scratch_bytes = staging_bytes(c, side) + source.scratch_bytes();
   info.inputs = 2 + epilogue->inputs();
   info.outputs = 1 + epilogue->outputs();
   info.weights = WeightLayout::taps_channels;
@@ -245,7 +259,7 @@ class DepthwiseWeightGradient final : public Kernel {
       : Kernel(std::move(info)),
         c_(c),
         source_(c.x, block_of_weight_gradient(c)),
-        side_(with_block(forward_side(c), source_.block())),
+        side_(with_block(forward_side(c), c, source_.block())),
         offsets_(c, side_),
         loop_(depthwise_gradient_loop(c.x.type)),
         column_sum_(column_sum(c.y.type)),

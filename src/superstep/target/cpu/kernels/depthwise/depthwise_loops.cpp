@@ -12,8 +12,9 @@ HWY_BEFORE_NAMESPACE();
 namespace superstep::kernels::HWY_NAMESPACE {
 
 template <DepthwiseFinish finish>
-HWY_INLINE V finished(V v) {
+HWY_INLINE V finished(V v, [[maybe_unused]] const DepthwiseRun& r) {
   if (finish == DepthwiseFinish::relu) return max_or_second(hn::Zero(f32_tag), v);
+  if (finish == DepthwiseFinish::clip) return clamp(v, constant(r.low), constant(r.high));
   if (finish == DepthwiseFinish::silu) return silu(v);
   if (finish == DepthwiseFinish::hard_swish) return hard_swish(v);
   return v;
@@ -49,8 +50,9 @@ HWY_INLINE void result_block(const DepthwiseRun& r, std::int64_t column, std::in
       sum[s] = hn::MulAdd(load_first(p, n), weight[s % groups], sum[s]);
     });
   }
-  unrolled<columns * groups>(
-      [&](auto s) SUPERSTEP_INLINE_LAMBDA { store_first(finished<finish>(sum[s]), result + place(s), n); });
+  unrolled<columns * groups>([&](auto s) SUPERSTEP_INLINE_LAMBDA {
+    store_first(finished<finish>(sum[s], r), result + place(s), n);
+  });
 }
 
 // All channels of a few columns before the next ones: memory is read in the order in which it lies.
@@ -135,6 +137,7 @@ template <class T>
 DepthwiseLoop* finished_loop(DepthwiseFinish finish) {
   switch (finish) {
     case DepthwiseFinish::relu: return results<DepthwiseFinish::relu, T>;
+    case DepthwiseFinish::clip: return results<DepthwiseFinish::clip, T>;
     case DepthwiseFinish::silu: return results<DepthwiseFinish::silu, T>;
     case DepthwiseFinish::hard_swish: return results<DepthwiseFinish::hard_swish, T>;
     default: return results<DepthwiseFinish::none, T>;
@@ -161,6 +164,7 @@ namespace {
 std::optional<DepthwiseFinish> finish_of(Activation activation) {
   switch (activation) {
     case Activation::relu: return DepthwiseFinish::relu;
+    case Activation::clip: return DepthwiseFinish::clip;
     case Activation::silu: return DepthwiseFinish::silu;
     case Activation::hard_swish: return DepthwiseFinish::hard_swish;
     default: return std::nullopt;
@@ -175,9 +179,11 @@ std::optional<DepthwiseEpilogue> depthwise_epilogue(const Epilogue& epilogue) {
   const auto& steps = epilogue.steps;
   if (step < steps.size() && steps[step].op == EpilogueOp::bias) found.bias = true, ++step;
   if (step < steps.size() && steps[step].op == EpilogueOp::activate) {
-    const auto finish = finish_of(steps[step++].activation);
+    const EpilogueStep& activation = steps[step++];
+    const auto finish = finish_of(activation.activation);
     if (!finish) return std::nullopt;
     found.finish = *finish;
+    found.low = activation.alpha, found.high = activation.beta;
   }
   return step == steps.size() ? std::optional(found) : std::nullopt;
 }

@@ -17,12 +17,13 @@ struct DepthwiseTaps {
 };
 
 // What is done to a sum before it is stored.
-enum class DepthwiseFinish : std::uint8_t { none, relu, silu, hard_swish };
+enum class DepthwiseFinish : std::uint8_t { none, relu, clip, silu, hard_swish };
 
 // An epilogue that the loop itself applies, while a sum is in a register: [bias] [activation].
 struct DepthwiseEpilogue {
   DepthwiseFinish finish = DepthwiseFinish::none;
   bool bias = false;
+  float low = 0, high = 0;  // of clip
 };
 std::optional<DepthwiseEpilogue> depthwise_epilogue(const Epilogue& epilogue);
 
@@ -38,6 +39,7 @@ struct DepthwiseRun {
   std::int64_t result_stride;
   bool accumulate;
   const float* bias = nullptr;
+  float low = 0, high = 0;  // of a clip
 };
 
 using DepthwiseLoop = void(const DepthwiseRun& run);

@@ -42,25 +42,31 @@ DepthwiseBlock streamed_block(const Image& source, std::int64_t most_bytes,
   return depthwise_block(source, reads_of_an_element);
 }
 
-Image packed_block(Image source, std::int64_t channels) {
-  source.column_stride = channels;
-  source.row_stride = source.columns() * channels;
+Image packed_block(Image source, const DepthwiseBlock& block) {
+  source.width += block.left + block.right;
+  source.column_stride = block.channels;
+  source.row_stride = source.columns() * block.channels;
   return source;
 }
 
 std::size_t packed_block_bytes(const Image& source, const DepthwiseBlock& block) {
   if (!block.packed) return 0;
-  return static_cast<std::size_t>(source.positions() * block.channels * element_bytes(source));
+  return static_cast<std::size_t>(packed_block(source, block).positions() * block.channels *
+                                  element_bytes(source));
 }
 
 void pack_block(const Image& source, const DepthwiseBlock& block, std::int64_t channels,
                 const std::byte* from, std::byte* to) {
   const std::int64_t size = element_bytes(source), columns = source.columns();
   const std::int64_t from_step = source.column_stride * size, to_step = block.channels * size;
-  const std::int64_t bytes = channels * size;
+  const std::int64_t bytes = channels * size, left = block.left * source.batch,
+                     right = block.right * source.batch;
   for (std::int64_t row = 0; row < source.height; ++row) {
     const std::byte* line = from + row * source.row_stride * size;
-    std::byte* target = to + row * columns * to_step;
+    std::byte* target = to + row * (left + columns + right) * to_step;
+    std::memset(target, 0, static_cast<std::size_t>(left * to_step));
+    target += left * to_step;
+    std::memset(target + columns * to_step, 0, static_cast<std::size_t>(right * to_step));
     if (bytes == 128)
       copy_columns<128>(line, from_step, target, to_step, columns);
     else if (bytes == 64)

@@ -14,6 +14,7 @@ namespace superstep::kernels {
 struct DepthwiseBlock {
   std::int64_t channels;  // of a block, the last one possibly fewer
   bool packed = false;
+  std::int64_t left = 0, right = 0;  // positions of zeros at the ends of a packed row
 };
 
 // Blocks of two lines of the cache, or of one where more would not stay in the second-level cache. Packed
@@ -27,7 +28,7 @@ DepthwiseBlock depthwise_block(const Image& source, std::int64_t reads_of_an_ele
 DepthwiseBlock streamed_block(const Image& source, std::int64_t most_bytes, std::int64_t reads_of_an_element);
 
 // The strides that a packed block of the image has.
-Image packed_block(Image source, std::int64_t channels);
+Image packed_block(Image source, const DepthwiseBlock& block);
 std::size_t packed_block_bytes(const Image& source, const DepthwiseBlock& block);
 
 // `from` stands at the block's first channel; `channels` may be fewer than the block's.

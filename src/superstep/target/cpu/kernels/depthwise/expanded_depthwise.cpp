@@ -271,6 +271,7 @@ void ExpandedDepthwiseKernel::convolve(const Arguments& arguments, const Unit& u
   DepthwiseRun run{.columns = 0, .channels = channels, .taps = {}};
   run.weights = static_cast<const float*>(arguments.inputs[weights]) + unit.first_channel;
   if (finish_.bias) run.bias = static_cast<const float*>(arguments.inputs[weights + 1]) + unit.first_channel;
+  run.low = finish_.low, run.high = finish_.high;
   run.source_stride = w.stride_w * channels;
   run.result_stride = d_.y.batch * d_.y.column_stride;
   auto* y = static_cast<float*>(arguments.outputs[0]) + unit.image * d_.y.column_stride + unit.first_channel;

@@ -26,8 +26,23 @@ HWY_INLINE const T* operand(const PoolRun& run, std::int64_t tap) {
   return static_cast<const T*>(run.operands[tap]);
 }
 
+// The largest alone, or NaN where a tap is.
+template <class From, class To>
+void largest_loop(const PoolRun& run) {
+  To* result = static_cast<To*>(run.result);
+  for_each_vector(run.n, [&](std::int64_t i, std::size_t n) HWY_ATTR {
+    V best = load_first(operand<From>(run, 0) + i, n);
+    for (std::int64_t tap = 1; tap < run.taps; ++tap) {
+      const V v = load_first(operand<From>(run, tap) + i, n);
+      best = hn::IfThenElse(hn::Or(hn::Gt(v, best), hn::IsNaN(v)), v, best);
+    }
+    store_first(best, result + i, n);
+  });
+}
+
 template <class From, class To>
 void max_loop(const PoolRun& run) {
+  if (!run.winners) return largest_loop<From, To>(run);
   To* result = static_cast<To*>(run.result);
   for_each_vector(run.n, [&](std::int64_t i, std::size_t n) HWY_ATTR {
     V best = load_first(operand<From>(run, 0) + i, n);
@@ -39,7 +54,7 @@ void max_loop(const PoolRun& run) {
       winner = hn::IfThenElse(wins, constant(run.numbers[tap]), winner);
     }
     store_first(best, result + i, n);
-    if (run.winners) store_first(winner, run.winners + i, n);
+    store_first(winner, run.winners + i, n);
   });
 }
 

@@ -13,6 +13,7 @@
 #include "superstep/target/cpu/kernels/core/caches.h"
 #include "superstep/target/cpu/kernels/core/instruction_set.h"
 #include "superstep/target/cpu/kernels/product/dot_product.h"
+#include "superstep/target/cpu/kernels/product/narrow_product.h"
 #include "superstep/target/cpu/kernels/product/pair_product.h"
 #include "superstep/target/cpu/kernels/product/portable_product.h"
 
@@ -114,7 +115,7 @@ const char* name_of(ProductMaker maker) {
 namespace {
 
 std::string dot_refusal(const ProductShape& s) {
-  if (s.m > dot_rows_limit) return "more than 8 outputs";
+  if (s.m > most_dot_rows(s.n)) return "more outputs than sums stay in registers";
   if (s.b_k_stride != 1) return "the inner dimension is not contiguous";
   if (s.k < (s.m == 1 ? 16 : 32)) return "the inner dimension is too short to run vectors along it";
   return {};
@@ -139,6 +140,10 @@ std::expected<BatchReduceProduct, std::string> BatchReduceProduct::prepare(const
     return product;
   }
   if (std::string reason = libxsmm_refusal(shape); !reason.empty()) return std::unexpected(reason);
+  if (shape.type == ElementType::f32 && shape.m <= narrow_rows_limit) {
+    product.portable_ = narrow_product();
+    if (product.portable_) return product;
+  }
   if (auto tiles = MatrixTileProduct::prepare(shape)) {
     product.tiles_ = std::make_shared<const MatrixTileProduct>(*tiles);
     return product;

@@ -126,11 +126,28 @@ void dot_columns(const ProductShape& shape, const void* a, const void* b, float*
 }
 
 template <class T>
-DotProduct* dot_of(std::int64_t m) {
+DotProduct* dot_of_block(std::int64_t m) {
   static constexpr DotProduct* functions[] = {dot_columns<1, T>, dot_columns<2, T>, dot_columns<3, T>,
                                               dot_columns<4, T>, dot_columns<5, T>, dot_columns<6, T>,
                                               dot_columns<7, T>, dot_columns<8, T>};
   return functions[m - 1];
+}
+
+// Blocks of rows of nearly one size, each over the whole inner dimension.
+template <class T>
+void dot_blocks(const ProductShape& shape, const void* a, const void* b, float* c, std::uint64_t count,
+                const std::uint64_t* a_offsets, const std::uint64_t* b_offsets) {
+  const std::int64_t blocks = (shape.m + dot_rows_limit - 1) / dot_rows_limit;
+  for (std::int64_t i = 0; i < blocks; ++i) {
+    const std::int64_t first = i * shape.m / blocks, rows = (i + 1) * shape.m / blocks - first;
+    dot_of_block<T>(rows)(shape, static_cast<const T*>(a) + first * shape.a_stride, b, c + first, count,
+                          a_offsets, b_offsets);
+  }
+}
+
+template <class T>
+DotProduct* dot_of(std::int64_t m) {
+  return m <= dot_rows_limit ? dot_of_block<T>(m) : dot_blocks<T>;
 }
 
 DotProduct* dot_function(std::int64_t m, ElementType type) {

@@ -314,10 +314,7 @@ std::expected<LstmKernel::Plan, std::string> plan_of(const Lstm& l) {
 
 int shares_of_step(const Lstm& l, std::int64_t panels) {
   const auto weights = static_cast<double>(4 * l.hidden * l.hidden);
-  const double bytes = weights * (l.narrow ? 2 : 4), flops = 2 * weights * static_cast<double>(l.batch);
-  constexpr double bytes_of_cache = 235e9, flops_of_core = 300e9, least = 2e-6;
-  if (std::max(bytes / bytes_of_cache, flops / flops_of_core) < least) return 1;
-  return static_cast<int>(std::min<std::int64_t>(panels, SharedPhases::most_members));
+  return members_of_phase(weights * (l.narrow ? 2 : 4), 2 * weights * static_cast<double>(l.batch), panels);
 }
 
 std::string fault_of(const Lstm& l) {

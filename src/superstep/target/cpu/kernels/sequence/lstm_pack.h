@@ -15,8 +15,7 @@ bool multiplies_pairs();
 // Columns of R in a product of the gradient.
 std::int64_t lstm_gradient_panel(std::int64_t hidden);
 
-// Threads that can share a step of as many panels: one where a step takes less than 2 us, for handing it over
-// costs 0.2 us between near cores and 1 us between far ones.
+// Threads that can share a step of as many panels.
 int shares_of_step(const Lstm& lstm, std::int64_t panels);
 
 // Where weights come from, f32 in ONNX's order, and how they are packed, all directions one after the other.

@@ -112,22 +112,52 @@ Lowered lower_layer_normalization(Lowering& lowering, NodeId id) {
   return {};
 }
 
+// The gradient in row-major order, through copies of what lies otherwise: dy, x, and dx.
+Lowered differentiate_copies(Lowering& lowering, const Node& node, kernels::KernelPointer kernel,
+                             std::vector<DraftOperand> inputs, std::vector<DraftOperand> outputs) {
+  const ValueId places[] = {node.inputs[0], node.inputs[1], node.outputs[0]};
+  const Shape& shape = lowering.shape(places[0]);
+  const Strides dense = shape.row_major_strides();
+  std::vector<kernels::KernelPointer> copies;
+  for (std::size_t i = 0; i < 3; ++i) {
+    const Strides& strides = lowering.view(places[i]).strides;
+    auto copy = i < 2 ? copy_between(shape, strides, dense) : copy_between(shape, dense, strides);
+    if (!copy) return std::unexpected(copy.error());
+    copies.push_back(std::move(*copy));
+  }
+  for (const std::size_t i : {0u, 1u}) {
+    if (lowering.is_row_major(places[i])) continue;
+    const DraftOperand gathered = row_major_beside(lowering, places[i]);
+    lowering.emit("copy", node.name, std::move(copies[i]), {inputs[i]}, {gathered});
+    inputs[i] = gathered;
+  }
+  const DraftOperand dx = outputs[0];
+  const bool scattered = !lowering.is_row_major(places[2]);
+  if (scattered) outputs[0] = row_major_beside(lowering, places[2]);
+  const DraftOperand made = outputs[0];
+  lowering.emit(node.op, node.name, std::move(kernel), std::move(inputs), std::move(outputs));
+  if (scattered) lowering.emit("copy", node.name, std::move(copies[2]), {made}, {dx});
+  return {};
+}
+
 Lowered lower_layer_gradient(Lowering& lowering, NodeId id) {
   const Node& node = lowering.graph().node(id);
   const ValueId others[] = {node.inputs[0], node.outputs[0]};
-  auto lines = lines_of(lowering, node, node.inputs[1], others);
-  if (!lines) return std::unexpected(lines.error());
   if (!all_f32(lowering, node.inputs)) return refuse("layer normalisation", "not all tensors are f32");
   if (!lowering.is_row_major(node.inputs[2]))
     return refuse("layer normalisation", "the scale is not row-major");
   for (std::size_t i : {1u, 2u})
     if (!lowering.is_row_major(node.outputs[i]))
       return refuse("layer normalisation", "a sum is not row-major");
-  auto kernel = kernels::prepare_layer_normalization_gradient(*lines);
+  const auto lines = lines_of(lowering, node, node.inputs[1], others);
+  auto kernel = kernels::prepare_layer_normalization_gradient(
+      lines ? *lines : extents_of_lines(lowering.shape(node.inputs[1]), node));
   if (!kernel) return std::unexpected(kernel.error());
   std::vector<DraftOperand> inputs, outputs;
   for (ValueId input : node.inputs) inputs.push_back(lowering.read(input));
   for (ValueId output : node.outputs) outputs.push_back(lowering.write(output));
+  if (!lines)
+    return differentiate_copies(lowering, node, std::move(*kernel), std::move(inputs), std::move(outputs));
   lowering.emit(node.op, node.name, std::move(*kernel), std::move(inputs), std::move(outputs));
   return {};
 }

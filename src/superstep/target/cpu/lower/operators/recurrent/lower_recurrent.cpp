@@ -1,5 +1,5 @@
 // LSTMs, one step of the plan a direction. A forward pass whose gradient is in the plan too keeps its gates.
-#include "superstep/target/cpu/lower/operators/lower_recurrent.h"
+#include "superstep/target/cpu/lower/operators/recurrent/lower_recurrent.h"
 
 #include <fmt/format.h>
 
@@ -10,6 +10,7 @@
 #include "superstep/target/cpu/kernels/sequence/lstm.h"
 #include "superstep/target/cpu/kernels/sequence/lstm_pack.h"
 #include "superstep/target/cpu/lower/lowering.h"
+#include "superstep/target/cpu/lower/operators/recurrent/recurrent_lowering.h"
 
 namespace superstep::target::cpu {
 namespace {
@@ -17,46 +18,19 @@ namespace {
 using kernels::Lstm;
 using Use = kernels::LstmWeights::Use;
 
-// Inputs of LSTM, and of its gradient.
-enum Input : std::size_t { x_input, w_input, r_input, b_input, lengths_input, h_input, c_input, p_input };
+// Inputs of LSTM behind those that it shares with GRU, and of its gradient.
+enum Input : std::size_t { c_input = 6, p_input };
 enum Back : std::size_t { back_x, back_w, back_r, back_b, back_h, back_c, back_y, back_dy, back_dh, back_dc };
 
-ValueId input_of(const Node& node, std::size_t i) {
-  return i < node.inputs.size() ? node.inputs[i] : ValueId();
-}
-
-bool has(const Node& node, std::size_t i) { return input_of(node, i).valid(); }
-
-// Byte offset into an operand, in f32 elements.
-DraftOperand shifted(DraftOperand operand, std::int64_t elements) {
-  std::visit([&](auto& place) { place.offset += static_cast<std::size_t>(elements) * sizeof(float); },
-             operand);
-  return operand;
-}
-
-// A sequence in memory: row (t, n) at t * step + n * sample, its elements contiguous.
-struct Sequence {
-  DraftOperand place;
-  std::int64_t step = 0, sample = 0;
-};
-
-class LstmLowering {
+class LstmLowering : RecurrentLowering {
  public:
-  LstmLowering(Lowering& lowering, const Node& node, bool back) : lowering_(lowering), node_(node) {
-    const Shape &x = lowering.shape(node.inputs[x_input]), &r = lowering.shape(node.inputs[r_input]);
-    batch_first_ = node.attributes.integer("layout", 0) != 0;
-    l_.steps = x[batch_first_ ? 1 : 0];
-    l_.batch = x[batch_first_ ? 0 : 1];
-    l_.inputs = x[2];
-    l_.hidden = r[2];
-    directions_ = r[0];
+  LstmLowering(Lowering& lowering, const Node& node, bool back) : RecurrentLowering(lowering, node, "lstm") {
+    l_.steps = steps_, l_.batch = batch_, l_.inputs = inputs_, l_.hidden = hidden_;
     l_.narrow = node.attributes.text("products", "f32") == "bf16" && kernels::multiplies_pairs();
-    const std::string direction = node.attributes.text("direction", "forward");
-    reverse_ = direction == "reverse";
     const std::size_t h = back ? static_cast<std::size_t>(back_h) : h_input,
                       c = back ? static_cast<std::size_t>(back_c) : c_input;
-    l_.zero_state = (!has(node, h) || is_zero(lowering.graph(), input_of(node, h))) &&
-                    (!has(node, c) || is_zero(lowering.graph(), input_of(node, c)));
+    l_.zero_state = (!has_input(node, h) || is_zero(lowering.graph(), input_of(node, h))) &&
+                    (!has_input(node, c) || is_zero(lowering.graph(), input_of(node, c)));
   }
 
   Lowered forward(NodeId id) {
@@ -71,8 +45,7 @@ class LstmLowering {
       prepared.push_back(std::move(*kernel));
     }
     const Sequence x = equally_spaced(node_.inputs[x_input]);
-    const DraftOperand bias =
-        has(node_, b_input) ? lowering_.read(node_.inputs[b_input]) : zeros(8 * l_.hidden);
+    const DraftOperand bias = has(b_input) ? lowering_.read(node_.inputs[b_input]) : zeros(8 * l_.hidden);
     std::vector<DraftOperand> kept;
     for (std::int64_t d = 0; d < directions_; ++d)
       emit_forward(std::move(prepared[static_cast<std::size_t>(d)]), d, x, bias, kept);
@@ -108,25 +81,6 @@ class LstmLowering {
   }
 
  private:
-  struct Strided {
-    std::int64_t step, sample, direction;
-  };
-
-  Lowered check(std::initializer_list<std::size_t> inputs) const {
-    for (std::size_t i : inputs)
-      if (has(node_, i) && lowering_.element_in_memory(input_of(node_, i)) != ElementType::f32)
-        return refuse("lstm", "not all tensors are f32");
-    for (std::size_t i : inputs)
-      if (i != x_input && has(node_, i) && !lowering_.is_row_major(input_of(node_, i)))
-        return refuse("lstm", "a state or a weight is not row-major");
-    for (ValueId output : node_.outputs)
-      if (output.valid() && output != node_.outputs[0] && !lowering_.is_row_major(output))
-        return refuse("lstm", "a result is not row-major");
-    if (batch_first_ && directions_ > 1 && l_.batch > 1)
-      return refuse("lstm", "both directions with the batch first");
-    return {};
-  }
-
   Lstm at_direction(std::int64_t d) const {
     Lstm spec = l_;
     spec.reverse = reverse_ || d == 1;
@@ -149,7 +103,7 @@ class LstmLowering {
     std::vector<DraftOperand> inputs{x.place,
                                      packed(w_input, Use::forward, l_.inputs, d),
                                      packed(r_input, Use::forward, hidden, d),
-                                     shifted(bias, has(node_, b_input) ? d * 8 * hidden : 0),
+                                     shifted(bias, has(b_input) ? d * 8 * hidden : 0),
                                      initial(h_input, d),
                                      initial(c_input, d)};
     std::vector<DraftOperand> outputs{shifted(lowering_.write(y), d * y_strides(y).direction), last(1, d),
@@ -170,7 +124,7 @@ class LstmLowering {
     spec.y_step = y.step, spec.y_sample = y.sample;
     spec.dx_step = l_.batch * l_.inputs, spec.dx_sample = l_.inputs;
     spec.wants_dx = wants_dx;
-    spec.has_dy = has(node_, back_dy), spec.has_dh = has(node_, back_dh), spec.has_dc = has(node_, back_dc);
+    spec.has_dy = has(back_dy), spec.has_dh = has(back_dh), spec.has_dc = has(back_dc);
     if (!spec.has_dy) return spec;
     const Strided dy = y_strides(node_.inputs[back_dy]);
     spec.dy_step = dy.step, spec.dy_sample = dy.sample;
@@ -178,12 +132,6 @@ class LstmLowering {
   }
 
   std::int64_t elements_of_states() const { return l_.steps * l_.batch * l_.hidden; }
-
-  // [steps, D, batch, H], or [batch, steps, D, H].
-  Strided y_strides(ValueId y) const {
-    const Strides& s = lowering_.view(y).strides;
-    return batch_first_ ? Strided{s[1], s[0], s[2]} : Strided{s[0], s[2], s[1]};
-  }
 
   bool is_read(ValueId id) const {
     return id.valid() && (!lowering_.consumers(id).empty() || lowering_.leaves_section(id));
@@ -200,32 +148,6 @@ class LstmLowering {
     return {};
   }
 
-  // How x will lie for the kernel: as it is where its rows are equally spaced, else as a copy without gaps.
-  Sequence planned_sequence(ValueId id) const {
-    const Strides& s = lowering_.view(id).strides;
-    const Sequence sequence{{}, s[batch_first_ ? 1 : 0], s[batch_first_ ? 0 : 1]};
-    const bool contiguous = s[2] == 1 || l_.inputs == 1;
-    const bool even = l_.batch == 1 || l_.steps == 1 || sequence.step == l_.batch * sequence.sample;
-    return contiguous && even ? sequence : Sequence{{}, l_.batch * l_.inputs, l_.inputs};
-  }
-
-  Sequence equally_spaced(ValueId id) {
-    const Strides& s = lowering_.view(id).strides;
-    Sequence planned = planned_sequence(id);
-    planned.place = lowering_.read(id);
-    const std::int64_t step = s[batch_first_ ? 1 : 0], sample = s[batch_first_ ? 0 : 1];
-    if (planned.step == step && planned.sample == sample && (s[2] == 1 || l_.inputs == 1)) return planned;
-    const DraftOperand copy =
-        lowering_.temporary(static_cast<std::size_t>(l_.steps * l_.batch * l_.inputs) * sizeof(float));
-    auto kernel = kernels::prepare(kernels::StridedCopy{.extents = {l_.steps, l_.batch, l_.inputs},
-                                                        .x_strides = {step, sample, s[2]},
-                                                        .y_strides = {planned.step, planned.sample, 1}});
-    if (!kernel) throw Error(ErrorCode::internal, to_string(kernel.error()), "copy of a sequence");
-    lowering_.emit("copy", node_.name, std::move(*kernel), {planned.place}, {copy});
-    planned.place = copy;
-    return planned;
-  }
-
   // The packed weights of direction d. W and R are the same inputs of both nodes.
   DraftOperand packed(std::size_t input, Use use, std::int64_t columns, std::int64_t d) {
     const kernels::LstmWeights weights{use, directions_, l_.hidden, columns, l_.narrow};
@@ -237,26 +159,6 @@ class LstmLowering {
         std::move(*kernel), static_cast<std::size_t>(directions_) * bytes);
     std::visit([&](auto& operand) { operand.offset += static_cast<std::size_t>(d) * bytes; }, place);
     return place;
-  }
-
-  DraftOperand zeros(std::int64_t elements) {
-    kernels::VectorProgram program({elements});
-    program.store(program.constant(0), ElementType::f32, {1});
-    const DraftOperand place = lowering_.temporary(static_cast<std::size_t>(elements) * sizeof(float));
-    lowering_.emit("clear", node_.name, std::move(*kernels::prepare(program)), {}, {place});
-    return place;
-  }
-
-  // [D, batch, H] (or [batch, D, H] with one direction): what direction d starts from.
-  DraftOperand initial(std::size_t input, std::int64_t d) {
-    if (!has(node_, input)) return zeros(l_.batch * l_.hidden);
-    return shifted(lowering_.read(node_.inputs[input]), d * l_.batch * l_.hidden);
-  }
-
-  DraftOperand last(std::size_t output, std::int64_t d) {
-    if (output < node_.outputs.size() && node_.outputs[output].valid())
-      return shifted(lowering_.write(node_.outputs[output]), d * l_.batch * l_.hidden);
-    return lowering_.temporary(static_cast<std::size_t>(l_.batch * l_.hidden) * sizeof(float));
   }
 
   // Where a gradient of a parameter is added up: its accumulator, or cleared memory of its own.
@@ -284,9 +186,9 @@ class LstmLowering {
                                      read(back_y, d * y_strides(node_.inputs[back_y]).direction),
                                      kept[static_cast<std::size_t>(2 * d)],
                                      kept[static_cast<std::size_t>(2 * d + 1)]};
-    if (has(node_, back_dy)) inputs.push_back(read(back_dy, d * y_strides(node_.inputs[back_dy]).direction));
+    if (has(back_dy)) inputs.push_back(read(back_dy, d * y_strides(node_.inputs[back_dy]).direction));
     for (std::size_t i : {back_dh, back_dc})
-      if (has(node_, i)) inputs.push_back(read(i, d * states));
+      if (has(i)) inputs.push_back(read(i, d * states));
     std::vector<DraftOperand> outputs{
         shifted(sums[0], d * 4 * hidden * l_.inputs), shifted(sums[1], d * 4 * hidden * hidden),
         shifted(sums[2], d * 8 * hidden), shifted(lowering_.write(node_.outputs[4]), d * states),
@@ -311,11 +213,7 @@ class LstmLowering {
     return {};
   }
 
-  Lowering& lowering_;
-  const Node& node_;
   Lstm l_;
-  std::int64_t directions_ = 1;
-  bool batch_first_ = false, reverse_ = false;
 };
 
 Lowered lower_lstm(Lowering& lowering, NodeId id) {
@@ -341,7 +239,7 @@ bool has_lstm_kernel(const Graph& graph, const Node& node) {
   const bool plain = !a.has("activations") && !a.has("clip") && a.integer("input_forget", 0) == 0;
   const Shape& r = graph.type(node.inputs[r_input]).shape;
   const bool batch_first = a.integer("layout", 0) != 0;
-  return plain && (back || (!has(node, lengths_input) && !has(node, p_input))) &&
+  return plain && (back || (!has_input(node, lengths_input) && !has_input(node, p_input))) &&
          graph.type(node.inputs[x_input]).element == ElementType::f32 && r[2] % kernels::lstm_panel == 0 &&
          (!batch_first || r[0] == 1);
 }

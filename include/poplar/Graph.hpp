@@ -3,6 +3,7 @@
 #define poplar_Graph_hpp
 
 #include <cstdint>
+#include <istream>
 #include <memory>
 #include <ostream>
 #include <poplar/ArrayRef.hpp>
@@ -13,6 +14,7 @@
 #include <poplar/OptionFlags.hpp>
 #include <poplar/PerfEstimateFunc.hpp>
 #include <poplar/Program.hpp>
+#include <poplar/SerializationFormat.hpp>
 #include <poplar/StringRef.hpp>
 #include <poplar/Target.hpp>
 #include <poplar/Tensor.hpp>
@@ -261,6 +263,11 @@ class Graph {
   // Of one replica: this graph. More are a graph_replication_error: give the factor to the Graph.
   Graph createReplicatedGraph(unsigned replicationFactor) const;
   Tensor getNonReplicatedTensor(const Tensor& tensor) const;  // with the replicas as its outermost dimension
+
+  // Tensors with their variables: types, tiles, values, how they lie. Read again each variable is a new one
+  // of this graph. Only Binary, a format of our own. Throws graph_object_load_error for what is no such file.
+  void serializeTensors(std::ostream& out, ArrayRef<Tensor> tensors, SerializationFormat format) const;
+  std::vector<Tensor> deserializeTensors(std::istream& in, SerializationFormat format);
 
   // Calls `f`; the names are those of what it does.
   template <class F>

@@ -13,6 +13,7 @@
 #include <poplar/StringRef.hpp>
 #include <poplar/Tensor.hpp>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -77,6 +78,11 @@ class Sequence : public Program {
   Sequence(std::initializer_list<Program> programs, const DebugContext& debugContext = {});
   Sequence(const Program& program, const DebugContext& debugContext = {});  // of one
   explicit Sequence(ArrayRef<Program> programs, const DebugContext& debugContext = {});
+  // Of two or more, one after the other.
+  template <class Second, class... More,
+            class = typename std::enable_if<std::is_base_of<Program, Second>::value>::type>
+  Sequence(const Program& first, const Second& second, const More&... more)
+      : Sequence(std::initializer_list<Program>{first, second, more...}) {}
   void add(const Program& program);
 };
 

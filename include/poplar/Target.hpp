@@ -64,7 +64,7 @@ class Target {
   unsigned getFp32InFp32OutConvUnitsPerTile() const;
   unsigned getRptCountMax() const;
   unsigned getNumStrideBits() const;
-  unsigned getAtomicStoreGranularity() const;  // bytes
+  std::size_t getAtomicStoreGranularity() const;  // bytes
   unsigned getTilesPerSharedExchangeBus() const;
   unsigned getFp16ConvUnitInputLoadElemsPerCycle() const;
   unsigned getFp32ConvUnitInputLoadElemsPerCycle() const;

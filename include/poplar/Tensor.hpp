@@ -50,6 +50,8 @@ class Tensor {
   }
   // Vectors that are shorter than the rank leave the other dimensions whole.
   Tensor slice(ArrayRef<std::size_t> begin, ArrayRef<std::size_t> end) const;
+  // A tensor of one element in one dimension has it in every interval: programs take the same intervals of
+  // tensors and of numbers that stand for all elements.
   std::vector<Tensor> slices(ArrayRef<Interval> intervals, unsigned dimension = 0) const;
   // Each inner list is joined to one tensor.
   std::vector<Tensor> slices(const std::vector<std::vector<Interval>>& intervals,

@@ -56,7 +56,6 @@ class Type {
 };
 
 std::ostream& operator<<(std::ostream& out, const Type& type);
-std::istream& operator>>(std::istream& in, Type& type);  // by its name
 
 // Constants of the library: they may be used before main() begins.
 extern const Type BOOL, CHAR, UNSIGNED_CHAR, SIGNED_CHAR, UNSIGNED_SHORT, SHORT, UNSIGNED_INT, INT,

@@ -9,6 +9,9 @@
 #include <poplar/VectorLayout.hpp>
 #include <string>
 #include <vector>
+#if __cplusplus >= 201703L
+#include <optional>  // estimators use it without including it
+#endif
 
 #pragma GCC visibility push(default)
 
@@ -33,7 +36,8 @@ class FieldData {
   const std::string& name() const;
   unsigned rank() const;     // 0 of a number or an element, 1 of a vector, 2 of a list of vectors
   std::size_t size() const;  // elements of a vector, vectors of a list, 1 of a number
-  SizeT operator[](std::size_t i) const { return SizeT(getSizeAtIndex(i)); }  // vector i of a list
+  // Of vector i of a list; an element of a vector has size 1.
+  SizeT operator[](std::size_t i) const { return SizeT(getSizeAtIndex(i)); }
   std::size_t getSizeAtIndex(std::size_t i) const;
 
   // What the field holds when the program is loaded, where that is known: of numbers and vectors of the
@@ -54,6 +58,7 @@ class FieldData {
   explicit FieldData(std::shared_ptr<const core::FieldFacts> facts);  // of the library
 
  private:
+  std::size_t elementsOf(std::size_t vector) const;
   template <class T>
   struct Values {
     static std::vector<T> of(const FieldData& field) {

@@ -122,6 +122,8 @@ class Report {
 
 // Throws Exception, naming the file, where there is none or it is no report of this version.
 Report openReport(const std::string& path);
+// Of a report's text.
+Report parseReport(const std::string& text);
 
 }  // namespace pva
 

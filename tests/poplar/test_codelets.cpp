@@ -43,7 +43,10 @@ class Increment : public Vertex {
   Input<Vector<int>> x;
   Output<Vector<int>> y;
   bool compute() {
-    for (unsigned i = 0; i < x.size(); ++i) y[i] = x[i] + 1;
+    for (unsigned i = 0; i < x.size(); ++i) {
+      int& element = x[i];
+      y[i] = element + 1;
+    }
     return true;
   }
 };)";

@@ -98,13 +98,5 @@ TEST(PoplarDevice, VirtualDevicesHaveFewerTiles) {
 
 TEST(PoplarDevice, TypesHaveNames) {
   EXPECT_EQ(UNSIGNED_LONGLONG.toString(), "unsigned long long");
-  std::istringstream in("unsigned int half");
-  Type type, bad;
-  in >> type;
-  EXPECT_EQ(type, UNSIGNED_INT);
-  in >> type;
-  EXPECT_EQ(type, HALF);
-  std::istringstream wrong("hal");
-  wrong >> bad;
-  EXPECT_TRUE(wrong.fail());
+  EXPECT_EQ(HALF.toString(), "half");
 }

@@ -93,9 +93,12 @@ TEST(PoplarEngine, HandlesHaveTheirTensorsSize) {
   Engine engine(s.graph, s.programs);
   engine.load(s.device);
   Values values(3);
-  expect_throw<application_runtime_error>([&] { engine.readTensor("t", &values[0], &values[0] + 3); }, "8 B");
+  expect_throw<application_runtime_error>([&] { engine.readTensor("t", &values[0], &values[0] + 1); }, "8 B");
   expect_throw<application_runtime_error>([&] { engine.writeTensor("t", &values[0], &values[0] + 2); },
                                           "no such handle");
+  values = {-1, -1, -1};
+  EXPECT_NO_THROW(engine.readTensor("t", &values[0], &values[0] + 3));  // there is more room than it takes
+  EXPECT_EQ(values[2], -1);
   EXPECT_NO_THROW(engine.readTensor("t", &values[0], &values[0] + 2));
 }
 
@@ -174,4 +177,93 @@ TEST(PoplarEngine, TheSummaryHasItsSections) {
         engine.printProfileSummary(out, {{"showExecutionStep", "true"}});
       },
       "did you mean 'showExecutionSteps'");
+}
+
+TEST(PoplarEngine, TimeIsTakenOfTheHostAndTheDevice) {
+  Machine machine;
+  Tensor t = machine.counting({4}, "t");
+  Engine engine(machine.graph, Copy(t[0], t[3]));
+  engine.load(machine.device);
+  const TimerTimePoint before = engine.getTimeStamp();
+  engine.run();
+  const TimerTimePoint after = engine.getTimeStamp();
+  EXPECT_EQ(before.cycles(), 0u);
+  EXPECT_EQ(after.cycles(), engine.getExecutionProfile()["simulation"]["cycles"].asUint());
+  EXPECT_GT(after.cycles(), 0u);
+  EXPECT_NE(engine.reportTiming(before, after).find(std::to_string(after.cycles()) + " cycles"),
+            std::string::npos);
+  EXPECT_NE(engine.reportTiming(after, after).find(" 0 cycles (0.0 us)"), std::string::npos);
+}
+
+TEST(PoplarEngine, ARunIsStopped) {
+  Stream s;
+  Engine engine(s.graph, Repeat(1000, s.programs[1]));
+  int transfers = 0;
+  engine.connectStreamToCallback("out", [&](void*) {
+    if (++transfers == 3) engine.stop();
+  });
+  engine.load(s.device);
+  engine.stop();  // nothing runs: nothing happens
+  expect_throw<application_runtime_error>([&] { engine.run(); }, "stopped by Engine::stop");
+  EXPECT_EQ(transfers, 3);
+}
+
+TEST(PoplarEngine, OneInitialValueForAllIsSetAsItIs) {
+  Machine machine;
+  Tensor big = machine.variable(LONGLONG, {2}, "big"), part = machine.counting({6}, "part"),
+         flags = machine.variable(BOOL, {2}, "flags"), halves = machine.variable(HALF, {2}, "halves");
+  const long long more_than_a_double_holds = (1LL << 62) + 1;
+  machine.graph.setInitialValue(big, more_than_a_double_holds);
+  machine.graph.setInitialValue(part.slice(1, 3), 7);
+  machine.graph.setInitialValue(part.slice(4, 6).reverse(0), 8);
+  machine.graph.setInitialValue(flags, true);
+  machine.graph.setInitialValue(halves, 0.1f);
+  const Program nothing = Sequence();
+  EXPECT_EQ(machine.run<long long>(nothing, big), (std::vector<long long>(2, more_than_a_double_holds)));
+  EXPECT_EQ(machine.run(nothing, part), (Values{0, 7, 7, 3, 8, 8}));
+  EXPECT_EQ(machine.run<char>(nothing, flags), (std::vector<char>{1, 1}));
+  EXPECT_EQ(machine.run<std::uint16_t>(nothing, halves), (std::vector<std::uint16_t>(2, 0x2e66)));
+  expect_throw<overflow_error>([&] { machine.graph.setInitialValue(part, 1LL << 40); }, "part");
+  expect_throw<poplar_error>(
+      [&] { machine.graph.setInitialValue(machine.graph.addConstant(INT, {2}, 1, "fixed"), 2); }, "fixed");
+}
+
+TEST(PoplarEngine, OneConstantForAllIsAsItIs) {
+  Machine machine;
+  const long long more_than_a_double_holds = -(1LL << 61) - 3;
+  Tensor big = machine.graph.addConstant(LONGLONG, {3}, more_than_a_double_holds),
+         small = machine.graph.addConstant(FLOAT, {2, 2}, 0.1f);
+  machine.graph.setTileMapping(big, 0);
+  machine.graph.setTileMapping(small, 1);
+  EXPECT_EQ(machine.run<long long>(Sequence(), big), (std::vector<long long>(3, more_than_a_double_holds)));
+  EXPECT_EQ(machine.run<float>(Sequence(), small), (std::vector<float>(4, 0.1f)));
+  expect_throw<overflow_error>([&] { machine.graph.addConstant(UNSIGNED_CHAR, {2}, 300, "much"); }, "much");
+}
+
+TEST(PoplarEngine, TensorsAreMovedWholeWithoutAnEnd) {
+  Machine machine;
+  Tensor t = machine.counting({3}, "t");
+  machine.graph.createHostRead("t", t);
+  machine.graph.createHostWrite("t", t);
+  Engine engine(machine.graph, Sequence());
+  engine.load(machine.device);
+  const Values sent = {7, 8, 9};
+  Values values(4, -1);
+  engine.writeTensor("t", sent.data());
+  engine.readTensor("t", values.data());
+  EXPECT_EQ(values, (Values{7, 8, 9, -1}));
+  expect_throw<application_runtime_error>([&] { engine.readTensor("u", values.data()); }, "no such handle");
+}
+
+TEST(PoplarEngine, StreamsOfNothingMoveNothing) {
+  Machine machine;
+  Tensor none = machine.counting({3}).slice(0, 0);
+  const DataStream in = machine.graph.addHostToDeviceFIFO("in", INT, 0),
+                   out = machine.graph.addDeviceToHostFIFO("out", INT, 0);
+  Engine engine(machine.graph, Sequence{Copy(in, none), Copy(none, out)});
+  Values values;
+  engine.connectStream("in", values.data(), values.data());
+  engine.connectStream("out", values.data());
+  engine.load(machine.device);
+  EXPECT_NO_THROW(engine.run());
 }

@@ -86,6 +86,8 @@ TEST(PoplarEstimates, AnEstimatorSeesSizesValuesAndLayouts) {
                         out = vertex.getFieldInfo("out");
         EXPECT_EQ(in.size(), 2u);
         EXPECT_EQ(in.rank(), 1u);
+        EXPECT_EQ(in[1].size(), 1u);
+        EXPECT_THROW(in.getSizeAtIndex(2), no_size_specified);
         EXPECT_EQ(in.getProfilerVectorLayout(0), layout::Vector::OnePtr);
         EXPECT_EQ(parts.rank(), 2u);
         EXPECT_EQ(parts.size(), 3u);

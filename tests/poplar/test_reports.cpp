@@ -83,6 +83,9 @@ TEST(PoplarReports, AReportIsWrittenAndReadAgain) {
     engine.run();
     cycles = engine.getExecutionProfile()["simulation"]["cycles"].asUint();
   }
+  std::ifstream page((folder / "new/profile.html").string());
+  const std::string html{std::istreambuf_iterator<char>(page), {}};
+  EXPECT_NE(html.find("x -&gt; x"), std::string::npos) << html.substr(0, 2000);
   const pva::Report report = pva::openReport(path);
   EXPECT_EQ(report.compilation().graph().numVars(), 1u);
   EXPECT_EQ(report.compilation().graph().numComputeSets(), 0u);
@@ -128,4 +131,19 @@ TEST(PoplarReports, WhatDoesNotFitSaysHowMuchItTakes) {
     printGraphSummary(out, error.graphProfile);
     EXPECT_NE(out.str().find("(tile 1)"), std::string::npos) << out.str();
   }
+}
+
+TEST(PoplarReports, AnEngineHasItsReport) {
+  Machine machine;
+  Tensor x = machine.counting({3}, "x");
+  Engine engine(machine.graph, Copy(x[0], x[1]));
+  engine.load(machine.device);
+  engine.run();
+  const pva::Report report = engine.getReport();
+  EXPECT_EQ(report.compilation().target().numTiles(), 4u);
+  EXPECT_EQ(report.execution().totalCycles(), engine.getExecutionProfile()["simulation"]["cycles"].asUint());
+  const pva::Report without = engine.getReport(false);
+  EXPECT_EQ(without.compilation().graph().numVars(), report.compilation().graph().numVars());
+  EXPECT_THROW(without.execution().totalCycles(), pva::Exception);
+  EXPECT_THROW(pva::parseReport("{}"), pva::Exception);
 }

@@ -171,3 +171,16 @@ TEST(PoplarTensor, OutlivesItsGraph) {
   }
   EXPECT_EQ(kept.slice(1, 3).getVarStr(), "kept");
 }
+
+TEST(PoplarTensor, ANumberIsInEveryInterval) {
+  Machine machine;
+  Tensor one = machine.counting({1}, "one"), two = machine.counting({2}, "two");
+  const std::vector<Interval> intervals = {{0, 1}, {3, 5}};
+  const std::vector<Tensor> parts = one.slices(intervals);
+  EXPECT_EQ(parts[0].numElements(), 1u);
+  EXPECT_EQ(parts[1].shape(), (std::vector<std::size_t>{2}));
+  EXPECT_EQ(machine.run(Sequence(), parts[1]), (std::vector<int>{0, 0}));
+  expect_throw<index_error>([&] { two.slices(intervals); }, "two");
+  expect_throw<index_error>([&] { one.slice(3, 5); }, "one");
+  expect_throw<index_error>([&] { one.slices(intervals, 1); }, "one");
+}

@@ -10,8 +10,19 @@
 #include <poplar/TypeTraits.hpp>
 #include <poplar/Vertex.hpp>
 #include <poplar/VertexTable.hpp>
+#include <sstream>
 #include <string>
 #include <vector>
+
+// Programs bring a reader of types of their own, there: the library has none that would be as good.
+namespace std {
+istream& operator>>(istream& in, poplar::Type& type) {
+  string name;
+  in >> name;
+  type = name == "half" ? poplar::HALF : poplar::FLOAT;
+  return in;
+}
+}  // namespace std
 
 using namespace poplar;
 using namespace poplar::program;
@@ -29,6 +40,10 @@ static std::size_t countOf(ArrayRef<std::size_t> list) { return list.size(); }
 static std::string pathOf(const DebugContext& context = {}) { return context.getPathName(); }
 
 static void smallTypes() {
+  std::istringstream word("half");
+  Type read;
+  word >> read;
+  HOLDS(read == HALF);
   unsigned n = 3;
   std::vector<std::size_t> list = {1, 2};
   std::array<std::size_t, 3> fixed = {{1, 2, 3}};
@@ -164,6 +179,7 @@ static void programs(Graph& graph, const Device& device) {
   std::vector<Program> list = {copy, empty};
   main.add(Sequence(ArrayRef<Program>(list)));
   main.add(Sequence{copy, WriteUndef(u)});
+  main.add(Sequence(copy, longer, Sequence(longer, copy)));
   main.add(Repeat(3, Sequence({copy}), {"loop"}));
   main.add(If(p, copy));
   main.add(If(p, copy, Sequence(), {"if"}));
@@ -209,6 +225,9 @@ int main() {
   device = std::move(other);
   Target target = device.getTarget();
   HOLDS(target.getNumTiles() == 8 && target.getTileClockFrequency() > 1e9 && target.getTypeSize(HALF) == 2);
+  // Templates of two arguments of one type take these together.
+  HOLDS((std::is_same<decltype(target.getAtomicStoreGranularity()), std::size_t>::value &&
+         std::is_same<decltype(target.getTypeSize(HALF)), std::size_t>::value));
   Graph graph(target);
   Graph replicas(device, replication_factor(2));
   HOLDS(replicas.getReplicationFactor() == 2 && replicas.getTarget().getNumTiles() == 4);

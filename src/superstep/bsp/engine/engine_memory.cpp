@@ -4,6 +4,8 @@
 #include <cstring>
 #include <new>
 
+#include "superstep/bsp/graph/fill.h"
+
 namespace superstep::bsp {
 namespace {
 
@@ -42,8 +44,7 @@ void fill(std::byte* out, const VariableInfo& variable) {
     return;
   }
   const superstep::Tensor one = superstep::Tensor::full(variable.type, {1}, initial.splat);
-  const std::size_t size = size_in_bytes(variable.type);
-  for (std::int64_t i = 0; i < variable.count; ++i) std::memcpy(out + offset(i, size), one.bytes(), size);
+  fill_elements(out, static_cast<std::size_t>(variable.count), one.bytes(), size_in_bytes(variable.type));
 }
 
 }  // namespace

@@ -31,11 +31,11 @@ void Streams::connect(std::string_view handle, void* begin, void* end, std::uint
   State& stream = find(handle);
   auto *first = static_cast<std::byte*>(begin), *last = static_cast<std::byte*>(end);
   const auto size = static_cast<std::size_t>(last - first);
-  if (size == 0 || stream.transfer_bytes() == 0 || size % stream.transfer_bytes() != 0)
-    throw Error(
-        ErrorCode::invalid_argument,
-        fmt::format("a buffer of {} B does not hold whole transfers of {} B", size, stream.transfer_bytes()),
-        "stream " + stream.data.handle);
+  const std::size_t transfer = stream.transfer_bytes();  // of nothing any buffer holds
+  if (transfer != 0 && (size == 0 || size % transfer != 0))
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("a buffer of {} B does not hold whole transfers of {} B", size, transfer),
+                "stream " + stream.data.handle);
   if (replica != all_replicas && replica >= replicas_)
     throw Error(ErrorCode::invalid_argument, fmt::format("there is no replica {}", replica),
                 "stream " + stream.data.handle);
@@ -73,6 +73,7 @@ std::byte* Streams::advance(Ring& ring, std::size_t bytes) {
 void Streams::read(StreamId id, std::uint32_t replica, bool first_of_turn, std::byte* out) {
   State& stream = streams_[id.index()];
   const std::size_t bytes = stream.transfer_bytes();
+  if (bytes == 0) return;
   const bool broadcast = stream.data.mode == ReplicatedStreamMode::broadcast;
   if (broadcast && !first_of_turn) {
     std::memcpy(out, stream.last.data(), bytes);
@@ -91,6 +92,7 @@ void Streams::read(StreamId id, std::uint32_t replica, bool first_of_turn, std::
 void Streams::write(StreamId id, std::uint32_t replica, const std::byte* in) {
   State& stream = streams_[id.index()];
   const std::size_t bytes = stream.transfer_bytes();
+  if (bytes == 0) return;
   Endpoint& to = endpoint(stream, replica);
   if (!to.callback) {
     std::memcpy(advance(to.ring, bytes), in, bytes);

@@ -7,6 +7,7 @@
 
 #include "superstep/base/error.h"
 #include "superstep/base/integers.h"
+#include "superstep/bsp/graph/fill.h"
 #include "superstep/bsp/graph/graph_data.h"
 #include "superstep/bsp/graph/rule_error.h"
 
@@ -182,14 +183,16 @@ Tensor Graph::clone(Type type, const Tensor& tensor, std::string name, CloneMeth
 
 void Graph::set_initial_value(const Tensor& tensor, double value) {
   DefinedElements defined;
+  const superstep::Tensor one = superstep::Tensor::full(tensor.element_type(), {1}, value);
+  const std::size_t size = size_in_bytes(one.type());
   tensor.view().for_each_interval([&](VariableId id, std::int64_t begin, std::int64_t end) {
     const Variable& variable = data_->variables[id.index()];
     InitialValue& initial = initial_of(*data_, id, tensor);
     if (begin == 0 && end == variable.count() && !initial.values) {
       initial.splat = value;
     } else {
-      superstep::Tensor& values = values_of(initial, variable);
-      for (std::int64_t i = begin; i < end; ++i) values.set(i, value);
+      fill_elements(values_of(initial, variable).bytes() + static_cast<std::size_t>(begin) * size,
+                    static_cast<std::size_t>(end - begin), one.bytes(), size);
     }
     defined[id].push_back({begin, end});
   });
@@ -217,17 +220,19 @@ void Graph::set_initial_value(const Tensor& tensor, const superstep::Tensor& val
   note(*data_, std::move(defined));
 }
 
-std::uint32_t Graph::checked_tile(std::uint32_t tile, const std::string& what) const {
+std::uint32_t Graph::checked_tile(std::uint32_t tile, FunctionRef<std::string()> what) const {
   if (tile >= num_tiles())
-    refuse(fmt::format("there is no tile {}: the graph has {}", tile, num_tiles()), what);
+    refuse(fmt::format("there is no tile {}: the graph has {}", tile, num_tiles()), what());
   return tiles_ ? (*tiles_)[tile] : tile;
 }
 
-std::uint32_t Graph::physical_tile(std::uint32_t tile) const { return checked_tile(tile, "virtual graph"); }
+std::uint32_t Graph::physical_tile(std::uint32_t tile) const {
+  return checked_tile(tile, [] { return std::string("virtual graph"); });
+}
 
 void Graph::set_tile_mapping(const Tensor& tensor, std::uint32_t tile) {
   if (!tensor.valid() || tensor.graph() != data_.get()) refuse("a tensor of another graph", place_of(tensor));
-  const std::uint32_t physical = checked_tile(tile, place_of(tensor));
+  const std::uint32_t physical = checked_tile(tile, [&] { return place_of(tensor); });
   tensor.view().for_each_interval([&](VariableId id, std::int64_t begin, std::int64_t end) {
     data_->variables[id.index()].mapping.set(begin, end, physical);
   });
@@ -249,7 +254,8 @@ void Graph::map_intervals(const Tensor& tensor, const TileMapping& mapping) {
   const std::vector<Run> runs = flat.view().runs();
   for (std::size_t tile = 0; tile < mapping.size(); ++tile) {
     if (mapping[tile].empty()) continue;
-    const std::uint32_t physical = checked_tile(static_cast<std::uint32_t>(tile), place_of(tensor));
+    const std::uint32_t physical =
+        checked_tile(static_cast<std::uint32_t>(tile), [&] { return place_of(tensor); });
     for (const Interval& interval : mapping[tile]) map_places(*data_, runs, interval, physical);
   }
 }
@@ -381,7 +387,7 @@ Graph Graph::create_virtual_graph(std::uint32_t first_tile, std::uint32_t end_ti
 
 Graph Graph::create_virtual_graph(std::vector<std::uint32_t> tiles) const {
   if (tiles.empty()) refuse("no tiles", "virtual graph");
-  for (std::uint32_t& tile : tiles) tile = checked_tile(tile, "virtual graph");
+  for (std::uint32_t& tile : tiles) tile = physical_tile(tile);
   std::vector<std::uint32_t> sorted = tiles;
   std::sort(sorted.begin(), sorted.end());
   if (std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end())

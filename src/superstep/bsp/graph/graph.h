@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "superstep/base/function_ref.h"
 #include "superstep/base/tensor.h"
 #include "superstep/bsp/compile/device.h"
 #include "superstep/bsp/graph/program.h"
@@ -129,7 +130,8 @@ class Graph {
  private:
   Graph(std::shared_ptr<GraphData> data, std::vector<std::uint32_t> tiles);
   void map_as_far_as(const Tensor& copy, const Tensor& tensor);
-  std::uint32_t checked_tile(std::uint32_t tile, const std::string& what) const;
+  // `what` is asked for its name where the tile is not there.
+  std::uint32_t checked_tile(std::uint32_t tile, FunctionRef<std::string()> what) const;
 
   std::shared_ptr<GraphData> data_;
   std::shared_ptr<const std::vector<std::uint32_t>> tiles_;  // null: all of them

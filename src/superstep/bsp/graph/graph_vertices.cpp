@@ -181,7 +181,7 @@ void Graph::set_initial_value(const FieldRef& field, double value) {
 }
 
 void Graph::set_tile_mapping(VertexRef vertex, std::uint32_t tile) {
-  data_->vertices[vertex.id.index()].tile = checked_tile(tile, data_->describe(vertex.id));
+  data_->vertices[vertex.id.index()].tile = checked_tile(tile, [&] { return data_->describe(vertex.id); });
 }
 
 void Graph::set_perf_estimate(VertexRef vertex, std::uint64_t cycles, std::uint64_t flops) {

@@ -7,6 +7,7 @@ namespace superstep::bsp {
 
 void IntervalMap::set(std::int64_t begin, std::int64_t end, std::uint32_t tile) {
   if (begin >= end) return;
+  if (entries_.empty() || std::prev(entries_.end())->second.end <= begin) return append(begin, end, tile);
   auto next = entries_.lower_bound(begin);
   if (next != entries_.begin()) {
     const auto before = std::prev(next);
@@ -28,6 +29,18 @@ void IntervalMap::set(std::int64_t begin, std::int64_t end, std::uint32_t tile) 
   if (before->second.end != begin || before->second.tile != tile) return;
   before->second.end = end;
   entries_.erase(here);
+}
+
+// Behind all that there is, as a program maps one element after the other.
+void IntervalMap::append(std::int64_t begin, std::int64_t end, std::uint32_t tile) {
+  if (!entries_.empty()) {
+    Entry& last = std::prev(entries_.end())->second;
+    if (last.end == begin && last.tile == tile) {
+      last.end = end;
+      return;
+    }
+  }
+  entries_.emplace_hint(entries_.end(), begin, Entry{end, tile});
 }
 
 std::vector<MappedInterval> IntervalMap::intervals() const {

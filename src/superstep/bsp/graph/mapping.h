@@ -32,6 +32,7 @@ class IntervalMap {
     std::int64_t end;
     std::uint32_t tile;
   };
+  void append(std::int64_t begin, std::int64_t end, std::uint32_t tile);
   std::map<std::int64_t, Entry> entries_;  // by begin; disjoint
 };
 

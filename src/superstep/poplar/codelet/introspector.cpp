@@ -71,11 +71,17 @@ unsigned FieldData::rank() const { return facts_->is_list() ? 2 : facts_->is_vec
 
 std::size_t FieldData::size() const {
   if (facts_->is_list()) return facts_->connection->tensors.size();
-  return facts_->is_vector() ? getSizeAtIndex(0) : 1;
+  return facts_->is_vector() ? elementsOf(0) : 1;
 }
 
+// The elements of a vector, and one number, are of size 1.
 std::size_t FieldData::getSizeAtIndex(std::size_t i) const {
-  if (rank() == 0) return 1;
+  if (facts_->is_list()) return elementsOf(i);
+  if (i >= size()) throw no_size_specified(fmt::format("field '{}' has no element {}", facts_->name, i));
+  return 1;
+}
+
+std::size_t FieldData::elementsOf(std::size_t i) const {
   const auto& tensors = facts_->connection->tensors;
   if (i >= tensors.size() || !tensors[i].valid())
     throw no_size_specified(fmt::format("field '{}' has no vector {}", facts_->name, i));
@@ -94,7 +100,7 @@ std::vector<double> FieldData::initialValues(std::size_t vector) const {
         values.push_back(variable.initial->values ? variable.initial->values->at(run.element + i * run.stride)
                                                   : variable.initial->splat);
     }
-  if (values.size() != getSizeAtIndex(vector) || values.empty())
+  if (values.size() != elementsOf(vector) || values.empty())
     throw poplar_error(fmt::format("vertex {}: what field '{}' holds is not known before the program runs",
                                    facts_->vertex.codelet().entry->name, facts_->name));
   return values;

@@ -116,4 +116,13 @@ superstep::Tensor device_values(const Type& type, superstep::Shape shape, const 
   return result;
 }
 
+std::optional<double> device_splat(const Type& type, const void* source, const TypeTraits& traits,
+                                   const std::string& who) {
+  const superstep::Tensor one = device_values(type, superstep::Shape{1}, source, traits, true, who);
+  const double value = one.at(0);
+  const superstep::Tensor kept = superstep::Tensor::full(one.type(), superstep::Shape{1}, value);
+  if (std::memcmp(one.bytes(), kept.bytes(), one.byte_count()) != 0) return std::nullopt;
+  return value;
+}
+
 }  // namespace poplar::core

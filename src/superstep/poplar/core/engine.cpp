@@ -1,4 +1,5 @@
 // Compiling, loading and running. Streams and the host's handles: engine_host.cpp.
+#include <cerrno>
 #include <filesystem>
 #include <iostream>
 #include <poplar/Engine.hpp>
@@ -45,10 +46,13 @@ OptionFlags all_options(const core::ExecutableData& executable, const OptionFlag
   return core::with_environment(std::move(all));
 }
 
-core::bsp::EngineOptions engine_options(std::ostream& print_to) {
+core::bsp::EngineOptions engine_options(std::ostream& print_to, std::atomic<bool>& stop) {
   core::bsp::EngineOptions options;
   options.print_to = &print_to;
   options.threads = superstep::startable_threads(superstep::available_processors());
+  options.progress = [&stop](std::size_t, std::size_t) {
+    if (stop) throw superstep::Error(superstep::ErrorCode::interrupted, "stopped by Engine::stop");
+  };
   return options;
 }
 
@@ -57,7 +61,7 @@ core::bsp::EngineOptions engine_options(std::ostream& print_to) {
 core::EngineData::EngineData(std::shared_ptr<const ExecutableData> from, const OptionFlags& options)
     : executable(std::move(from)),
       print_stream(std::cerr.rdbuf()),
-      engine(executable->executable, engine_options(print_stream)) {
+      engine(executable->executable, engine_options(print_stream, stop)) {
   const OptionFlags all = all_options(*executable, options);
   compile_options(all);  // names are checked
   report = report_file(all);
@@ -76,8 +80,11 @@ core::EngineData::~EngineData() {
 void core::EngineData::write_report() const {
   if (report.empty()) return;
   guarded([&] {
-    superstep::make_folder(std::filesystem::path(report).parent_path());
+    const std::filesystem::path folder = std::filesystem::path(report).parent_path();
+    superstep::make_folder(folder);
     superstep::write_file_atomically(report, report_text(engine.profile()));
+    superstep::write_file_atomically((folder / "profile.html").string(),
+                                     bsp::profile_to_html(engine.profile(), program_invocation_short_name));
   });
 }
 
@@ -141,7 +148,23 @@ void Engine::load(const Device& device) {
 
 void Engine::run(unsigned program, const std::string&) {
   if (!data_->loaded) throw application_runtime_error("run before load: call load(device)");
+  data_->stop = false;
   core::guarded_running([&] { data_->engine.run(static_cast<int>(program)); });
+}
+
+void Engine::stop() { data_->stop = true; }
+
+TimerTimePoint Engine::getTimeStamp() const {
+  return TimerTimePoint(std::chrono::steady_clock::now(), data_->engine.profile().total.cycles);
+}
+
+std::string Engine::reportTiming(const TimerTimePoint& from, const TimerTimePoint& to) const {
+  const std::chrono::duration<double, std::milli> host = to.host() - from.host();
+  const std::uint64_t cycles = to.cycles() - from.cycles();
+  const double seconds =
+      static_cast<double>(cycles) / data_->executable->executable.profile().device.clock_hz;
+  return fmt::format("{:.1f} ms on the host, {} cycles ({:.1f} us) on the device", host.count(), cycles,
+                     1e6 * seconds);
 }
 
 void Engine::loadAndRun(const Device& device, unsigned program) {
@@ -159,6 +182,10 @@ ProfileValue Engine::getGraphProfile() const {
 ProfileValue Engine::getExecutionProfile() const { return core::execution_profile(data_->engine.profile()); }
 ProfileValue Engine::getProfile() const {
   return ProfileValue::Map{{"graphProfile", getGraphProfile()}, {"executionProfile", getExecutionProfile()}};
+}
+
+std::string Engine::reportText(bool with_execution) const {
+  return core::report_text(data_->engine.profile(), with_execution);
 }
 
 void Engine::resetExecutionProfile() { data_->engine.reset_execution_profile(); }

@@ -1,6 +1,7 @@
 // What is behind an executable and an engine.
 #pragma once
 
+#include <atomic>
 #include <poplar/Engine.hpp>
 
 #include "superstep/bsp/engine/engine.h"
@@ -22,7 +23,8 @@ struct EngineData {
   void write_report() const;  // where one is wanted
 
   std::shared_ptr<const ExecutableData> executable;
-  std::ostream print_stream;  // where PrintTensor writes: its buffer can be changed
+  std::atomic<bool> stop = false;  // what runs has to end
+  std::ostream print_stream;       // where PrintTensor writes: its buffer can be changed
   bsp::Engine engine;
   bool prepared = false, loaded = false;
   std::string report;  // the file of the report; empty: none is wanted

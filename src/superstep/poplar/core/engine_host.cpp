@@ -55,6 +55,21 @@ std::size_t bytes_between(const void* begin, const void* end) {
   return static_cast<std::size_t>(static_cast<const std::byte*>(end) - static_cast<const std::byte*>(begin));
 }
 
+// Of all replicas; none where there is no such handle, which is refused where it is used.
+std::size_t bytes_of_handle(const core::EngineData& data,
+                            const std::map<std::string, bsp::LoweredHandle, std::less<>>& handles,
+                            const std::string& name) {
+  const auto found = handles.find(name);
+  if (found == handles.end()) return 0;
+  return static_cast<std::size_t>(found->second.count) * size_in_bytes(found->second.type) *
+         data.executable->executable.profile().replicas;
+}
+
+// What of the caller's memory is moved: it may be larger than the handle's tensor, where that is known.
+std::size_t bytes_moved(std::size_t given, std::size_t of_handle) {
+  return of_handle == 0 ? given : std::min(given, of_handle);
+}
+
 void need_loaded(const core::EngineData& data, const char* what, const std::string& handle) {
   if (!data.loaded)
     throw application_runtime_error(fmt::format("{} of '{}' before load: call load(device)", what, handle));
@@ -64,14 +79,27 @@ void need_loaded(const core::EngineData& data, const char* what, const std::stri
 
 void Engine::readTensor(StringRef handle, void* begin, void* end) {
   need_loaded(*data_, "readTensor", handle);
-  core::guarded_running(
-      [&] { data_->engine.read_tensor(handle.cloneAsString(), begin, bytes_between(begin, end)); });
+  const std::size_t bytes = bytes_moved(
+      bytes_between(begin, end), bytes_of_handle(*data_, data_->executable->executable.data().reads, handle));
+  core::guarded_running([&] { data_->engine.read_tensor(handle.cloneAsString(), begin, bytes); });
 }
 
 void Engine::writeTensor(StringRef handle, const void* begin, const void* end) {
   need_loaded(*data_, "writeTensor", handle);
-  core::guarded_running(
-      [&] { data_->engine.write_tensor(handle.cloneAsString(), begin, bytes_between(begin, end)); });
+  const std::size_t bytes =
+      bytes_moved(bytes_between(begin, end),
+                  bytes_of_handle(*data_, data_->executable->executable.data().writes, handle));
+  core::guarded_running([&] { data_->engine.write_tensor(handle.cloneAsString(), begin, bytes); });
+}
+
+void Engine::readTensor(StringRef handle, void* begin) {
+  const std::size_t bytes = bytes_of_handle(*data_, data_->executable->executable.data().reads, handle);
+  readTensor(handle, begin, static_cast<std::byte*>(begin) + bytes);
+}
+
+void Engine::writeTensor(StringRef handle, const void* begin) {
+  const std::size_t bytes = bytes_of_handle(*data_, data_->executable->executable.data().writes, handle);
+  writeTensor(handle, begin, static_cast<const std::byte*>(begin) + bytes);
 }
 
 void Engine::connectStream(StringRef handle, void* begin, void* end) {

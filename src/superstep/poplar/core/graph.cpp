@@ -81,12 +81,17 @@ Tensor Graph::addConstant(const Type& type, ArrayRef<std::size_t> shape, const v
                           const TypeTraits& traits, bool broadcast, const DebugContext& context) {
   return guarded([&] {
     const std::string name = constant_name(context);
-    return tensor_of(handle(),
-                     handle().graph.add_constant(
-                         core::device_values(type, machine_shape(shape), values, traits, broadcast,
-                                             fmt::format("constant '{}' of type {}", name, type.toString())),
-                         name),
-                     type);
+    const std::string who = fmt::format("constant '{}' of type {}", name, type.toString());
+    if (broadcast)
+      if (const auto splat = core::device_splat(type, values, traits, who))
+        return tensor_of(handle(),
+                         handle().graph.add_constant(machine_type(type), machine_shape(shape), *splat, name),
+                         type);
+    return tensor_of(
+        handle(),
+        handle().graph.add_constant(
+            core::device_values(type, machine_shape(shape), values, traits, broadcast, who), name),
+        type);
   });
 }
 
@@ -139,9 +144,12 @@ void Graph::setInitialValue(const Tensor& tensor, const void* values, const Type
                             bool broadcast) {
   guarded([&] {
     const core::bsp::Tensor& view = machine_tensor(tensor);
+    const std::string who = "initial value of " + core::describe(tensor);
+    if (broadcast)
+      if (const auto splat = core::device_splat(tensor.elementType(), values, traits, who))
+        return handle().graph.set_initial_value(view, *splat);
     handle().graph.set_initial_value(
-        view, core::device_values(tensor.elementType(), view.shape(), values, traits, broadcast,
-                                  "initial value of " + core::describe(tensor)));
+        view, core::device_values(tensor.elementType(), view.shape(), values, traits, broadcast, who));
   });
 }
 

@@ -82,7 +82,7 @@ unsigned Target::getFp16InFp32OutConvUnitsPerTile() const { return data().device
 unsigned Target::getFp32InFp32OutConvUnitsPerTile() const { return data().device.float_in_float_out_units; }
 unsigned Target::getRptCountMax() const { return data().device.repeat_count_max; }
 unsigned Target::getNumStrideBits() const { return 10; }  // of the instructions that load with a stride
-unsigned Target::getAtomicStoreGranularity() const { return 4; }  // bytes: the smallest store of a tile
+std::size_t Target::getAtomicStoreGranularity() const { return 4; }  // bytes: the smallest store of a tile
 unsigned Target::getTilesPerSharedExchangeBus() const { return 2; }
 unsigned Target::getFp16ConvUnitInputLoadElemsPerCycle() const { return getDataPathWidth() / 16; }
 unsigned Target::getFp32ConvUnitInputLoadElemsPerCycle() const { return getDataPathWidth() / 32; }

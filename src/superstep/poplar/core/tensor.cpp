@@ -91,8 +91,13 @@ Tensor Tensor::slice(ArrayRef<std::size_t> begin, ArrayRef<std::size_t> end) con
 }
 
 std::vector<Tensor> Tensor::slices(ArrayRef<Interval> intervals, unsigned dimension) const {
+  const bool one = dimension == 0 && rank() == 1 && numElements() == 1;
   std::vector<Tensor> result;
-  for (const Interval& interval : intervals) result.push_back(slice(interval, dimension));
+  for (const Interval& interval : intervals) {
+    const bool beyond = interval.begin() < interval.end() && interval.end() > 1;
+    result.push_back(one && beyond ? broadcast(static_cast<unsigned>(interval.size()), 0)
+                                   : slice(interval, dimension));
+  }
   return result;
 }
 

@@ -1,6 +1,5 @@
 #include "superstep/poplar/core/types.h"
 
-#include <istream>
 #include <poplar/TensorCloneMethod.hpp>
 #include <poplar/exceptions.hpp>
 
@@ -45,20 +44,6 @@ std::string Type::toString() const {
 }
 
 std::ostream& operator<<(std::ostream& out, const Type& type) { return out << type.toString(); }
-
-std::istream& operator>>(std::istream& in, Type& type) {
-  // Names have up to three words ("unsigned long long"): as many are taken as still make a name.
-  std::string words, word;
-  while (in >> word) {
-    words += (words.empty() ? "" : " ") + word;
-    for (const NamedType& named : named_types)
-      if (words == named.name) type = Type(named.id);
-    if (words != "unsigned" && words != "signed" && words != "long" && words != "unsigned long") break;
-    if (in.peek() != ' ') break;
-  }
-  if (words != type.toString()) in.setstate(std::ios::failbit);
-  return in;
-}
 
 std::string toString(const TensorCloneMethod& method) {
   switch (method) {

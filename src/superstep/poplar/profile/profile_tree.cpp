@@ -121,14 +121,14 @@ ProfileValue execution_profile(const bsp::Profile& profile) {
              {"cyclesByVertexType", std::move(vertices)}};
 }
 
-std::string report_text(const bsp::Profile& profile) {
+std::string report_text(const bsp::Profile& profile, bool with_execution) {
   std::ostringstream out;
   serializeToJSON(out,
                   Map{{"format", "superstep-poplar-report"},
                       {"version", 1},
                       {"poplarVersion", SUPERSTEP_VERSION},
                       {"graphProfile", graph_profile(profile.compilation)},
-                      {"executionProfile", execution_profile(profile)}},
+                      {"executionProfile", with_execution ? execution_profile(profile) : ProfileValue()}},
                   true);
   return out.str() + "\n";
 }

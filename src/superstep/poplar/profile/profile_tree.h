@@ -13,6 +13,6 @@ ProfileValue graph_profile(const superstep::bsp::CompilationProfile& compilation
 ProfileValue execution_profile(const superstep::bsp::Profile& profile);
 
 // A report's file, as libpva reads it.
-std::string report_text(const superstep::bsp::Profile& profile);
+std::string report_text(const superstep::bsp::Profile& profile, bool with_execution = true);
 
 }  // namespace poplar::core

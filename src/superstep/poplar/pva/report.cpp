@@ -84,15 +84,28 @@ PoplarVersion Report::poplarVersion() const {
   return PoplarVersion(data_->at<std::string>("/poplarVersion"));
 }
 
-Report openReport(const std::string& path) {
-  std::ifstream in(path);
-  if (!in) throw Exception(path + ": there is no such report (run the program with autoReport.all)");
-  ReportData data{path, Json::parse(in, nullptr, false)};
+namespace {
+
+// `path`: where it is from, for messages.
+Report report_of(const std::string& path, Json json) {
+  ReportData data{path, std::move(json)};
   if (data.json.is_discarded() || !data.json.is_object() ||
       data.json.value("format", Json()) != "superstep-poplar-report")
     throw Exception(path + ": this is no report");
   if (data.json.value("version", Json()) != 1) throw Exception(path + ": a report of another version");
   return Report(std::make_shared<const ReportData>(std::move(data)));
+}
+
+}  // namespace
+
+Report openReport(const std::string& path) {
+  std::ifstream in(path);
+  if (!in) throw Exception(path + ": there is no such report (run the program with autoReport.all)");
+  return report_of(path, Json::parse(in, nullptr, false));
+}
+
+Report parseReport(const std::string& text) {
+  return report_of("the report", Json::parse(text, nullptr, false));
 }
 
 }  // namespace pva

@@ -264,6 +264,9 @@ class Graph {
   Graph createReplicatedGraph(unsigned replicationFactor) const;
   Tensor getNonReplicatedTensor(const Tensor& tensor) const;  // with the replicas as its outermost dimension
 
+  // Variables with their tiles, compute sets with their vertices: JSON of our own, whichever format is asked
+  // for. It is to be looked at; nothing reads it back.
+  void serialize(std::ostream& out, SerializationFormat format) const;
   // Tensors with their variables: types, tiles, values, how they lie. Read again each variable is a new one
   // of this graph. Only Binary, a format of our own. Throws graph_object_load_error for what is no such file.
   void serializeTensors(std::ostream& out, ArrayRef<Tensor> tensors, SerializationFormat format) const;

@@ -1,5 +1,6 @@
 // Programs that ask vertices, the host or the device: exit statuses, functions of the host, cycles, replicas.
 #include <cmath>
+#include <nlohmann/json.hpp>
 #include <poplar/CSRFunctions.hpp>
 #include <poplar/CycleCount.hpp>
 #include <poplar/RandomSeed.hpp>
@@ -199,6 +200,13 @@ TEST(PoplarDevicePrograms, GraphsAreWrittenForGraphviz) {
             "digraph {\n  set0 [shape=box, label=\"the set\"];\n  variable0 [label=\"x \\\"y\\\"\"];\n  set0 "
             "-> variable0;\n}\n");
   EXPECT_NE(vertices.str().find("vertex0 [shape=box, label=\"Says\"]"), std::string::npos);
+  std::ostringstream text;
+  m.graph.serialize(text, SerializationFormat::Binary);
+  const auto graph = nlohmann::json::parse(text.str());
+  EXPECT_EQ(graph["variables"][0]["name"], "x \"y\"");
+  EXPECT_EQ(graph["variables"][0]["tiles"][0][2], 0);
+  EXPECT_EQ(graph["computeSets"][0]["name"], "the set");
+  EXPECT_EQ(graph["computeSets"][0]["vertices"][0], (nlohmann::json{{"type", "Says"}, {"tile", 0}}));
 }
 
 #endif

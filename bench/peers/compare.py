@@ -17,7 +17,7 @@ import environment
 
 HERE = pathlib.Path(__file__).resolve().parent
 FAMILIES = ["pytorch", "onnxruntime", "openvino", "jax"]
-HOPELESS = 8  # times as slow as the fastest: not timed further
+HOPELESS = 8  # times as slow as the fastest of the precision: not timed further
 
 
 class Peer:
@@ -225,10 +225,12 @@ def agreement(peers, folder):
 
 
 def those_with_a_chance(peers):
-    """Leaves out, and says so, the peers that three steps show to be far behind the fastest: they would take most of the time."""
+    """Leaves out, and says so, the peers that three steps show to be far behind the fastest of their precision: they would take
+    most of the time."""
     second = {peer: min(map(float, peer.ask("run 3").split())) for peer in peers}
-    limit = HOPELESS * min(second.values(), default=0) + 0.05
-    hopeless = [peer for peer in peers if second[peer] > limit and peer.family != "Superstep"]
+    def limit(peer):
+        return HOPELESS * min(second[other] for other in peers if other.precision == peer.precision) + 0.05
+    hopeless = [peer for peer in peers if second[peer] > limit(peer) and peer.family != "Superstep"]
     for peer in peers:
         if peer in hopeless:
             print("%s: %.3g s a step, not timed further" % (peer.name, second[peer]), file=sys.stderr)

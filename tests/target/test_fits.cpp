@@ -97,7 +97,7 @@ TEST_P(Lowered, IsWhatIsPredictedWithinAFactor) {
                       prediction.step_seconds;
   EXPECT_GT(memory, 0.5);
   EXPECT_LT(memory, 3.2);
-  EXPECT_GT(time, 0.75);
+  EXPECT_GT(time, 0.8);
   EXPECT_LT(time, 2);
 }
 

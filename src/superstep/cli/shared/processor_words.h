@@ -14,8 +14,6 @@ namespace superstep::cli {
 std::string processor_text(const std::string& what, const machine::Machine& machine,
                            const lab::ProcessorPrediction& prediction, bool explain);
 std::vector<Metric> processor_metrics(const lab::ProcessorPrediction& prediction);
-// With its steps where they are to be explained.
-nlohmann::json processor_config(const machine::Machine& machine, const lab::ProcessorPrediction& prediction,
-                                bool explain);
+nlohmann::json processor_config(const machine::Machine& machine, const lab::ProcessorPrediction& prediction);
 
 }  // namespace superstep::cli

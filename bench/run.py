@@ -30,7 +30,9 @@ BATCHES = {"braggnn": 64, "mlp": 64, "cifar10-cnn": 64, "ptychonn-64": 8, "ptych
 
 # Options of ours, where what is compared is not a workload's default form (peers/models.py has the same).
 OPTIONS = {"autophasenn": ["size=32"], "schnet": ["width=64", "blocks=3"],
-           "deepmd": ["embedding=8,16,32", "axis=8", "fitting=64,64,64"]}
+           "deepmd": ["embedding=8,16,32", "axis=8", "fitting=64,64,64"],
+           # Blocks that begin as identities have scales of zero: a peer's quantiser folds their whole branches away.
+           "resnet50": ["zero-last=no"]}
 
 
 def parse():

@@ -39,12 +39,9 @@ class Offload::Implementation {
   Report report() const;
   std::vector<const bsp::Profile*> profiles() const;
 
-  bsp::Device device_;
-  OffloadOptions options_;
-  PresentTable present_;
-  const bsp::Profile* last_ = nullptr;
-
  private:
+  friend class Offload;
+
   struct Memory {  // of an array, while no program holds it
     std::vector<std::byte> bytes;
     CompiledQueue* holder = nullptr;  // whose engine has the newest values
@@ -72,6 +69,10 @@ class Offload::Implementation {
   void pull(DeviceArray& array);
   std::vector<std::vector<std::byte>> connect(CompiledQueue& program);
 
+  bsp::Device device_;
+  OffloadOptions options_;
+  PresentTable present_;
+  const bsp::Profile* last_ = nullptr;
   std::vector<Command> queue_;
   std::map<std::string, int> plan_numbers_;
   std::vector<KnownPlan> plans_;

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "superstep/base/random.h"
+#include "superstep/target/cpu/kernels/bytes/byte_tile.h"
 #include "superstep/target/cpu/kernels/bytes/integer_convolution.h"
 #include "tests/contains.h"
 #include "tests/cpu_kernels/support/convolution_reference.h"
@@ -204,6 +205,37 @@ TEST(IntegerConvolution, ScalesChannelsOnceMore) {
 }
 TEST(IntegerConvolution, TakesSlopesAboveOne) {
   check_all(ElementType::f32, Epilogue{}.bias().activate(Activation::leaky_relu, 1.5f));
+}
+
+// Weights that are taken in pieces: parts of a tap, and several taps; a narrower last panel, two samples, two
+// groups.
+TEST(IntegerConvolution, TakesWeightsInPieces) {
+  struct Case {
+    std::int64_t side, in, out, taps, batch, groups;
+  };
+  for (const Case& layer :
+       {Case{5, 1200, 70, 1, 1, 1}, Case{5, 600, 100, 3, 1, 1}, Case{4, 40, 40, 3, 2, 2}}) {
+    IntegerConvolution c;
+    c.groups = layer.groups;
+    c.x = dense_image(layer.side, layer.side, layer.batch, layer.in * layer.groups, ElementType::u8);
+    c.y = dense_image(layer.side, layer.side, layer.batch, layer.out * layer.groups, ElementType::f32);
+    c.window.height = c.window.width = layer.taps;
+    c.window.pad_top = c.window.pad_left = layer.taps / 2;
+    c.zero_point = 117;
+    c.epilogue.bias().add().activate(Activation::relu);
+    std::size_t gathered = 0;
+    for (const auto& implementation : integer_convolution().all()) {
+      const Prepared kernel = implementation.prepare(c);
+      if (!kernel) continue;
+      gathered += implementation.name == std::string_view("gathered positions");
+      for (const bool in_parts : {false, true}) {
+        Operands o = make_operands(c, 7);
+        run(**kernel, c, o, in_parts);
+        EXPECT_EQ(faults_of(c, o).far, 0) << implementation.name;
+      }
+    }
+    EXPECT_EQ(gathered, byte_products() == ByteProducts::quads ? 1 : 0) << layer.in;
+  }
 }
 
 TEST(IntegerConvolution, PartsTogetherAreTheWhole) {

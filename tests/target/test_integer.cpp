@@ -150,6 +150,34 @@ TEST(Integer, ALevelOfAUNetStaysOnBytes) {
   EXPECT_EQ(conversions, 1);  // of the input
 }
 
+// The sum of two products: the earlier one is finished on its own, the later one adds it as it leaves
+// registers.
+graph::Graph block_with_shortcut(std::int64_t batch) {
+  graph::Graph graph("block");
+  op::Builder b(graph);
+  test::Layers layers(b, 3);
+  const op::Var x = b.input("x", ElementType::f32, {batch, 32, 8, 8});
+  const op::Var inner = op::relu(layers.conv(x, "inner", 32, 3, {.pads = {1, 1, 1, 1}}));
+  b.output("y", op::relu(layers.conv(inner, "last", 64, 1) + layers.conv(x, "shortcut", 64, 1)));
+  return graph;
+}
+
+TEST(Integer, ASumOfTwoProductsIsAnEpilogue) {
+  if (!test::multiplies_bytes()) GTEST_SKIP() << "no products of bytes here";
+  const GraphAtBatch model = quantized(block_with_shortcut);
+  int finished = 0, joined = 0, apart = 0;
+  for (const std::string& kernel : kernels_of(model, 4)) {
+    finished += kernel.starts_with("ConvInteger+Add:");
+    joined += kernel.starts_with("ConvInteger+Add+Add+Relu:");
+    apart += kernel.starts_with("Add");
+  }
+  EXPECT_EQ(finished, 1);
+  EXPECT_EQ(joined, 1);
+  EXPECT_EQ(apart, 0);
+  const auto expected = run("reference", model, {.batch = 4});
+  EXPECT_LT(difference(run("cpu", model, {.batch = 4})[0], expected[0]), 0.01);
+}
+
 // Which products the CPU leaves in f32. Thin ones cost more to make bytes than they gain.
 graph::Graph one_convolution(std::int64_t batch, std::int64_t in, std::int64_t out, std::int64_t kernel) {
   graph::Graph graph("one");

@@ -68,8 +68,37 @@ class Finder {
     return fits ? group : -1;
   }
 
+  // The product on bytes that a chain of operators with one reader each begins with, up to this value.
+  std::optional<NodeId> product_before(ValueId id) const {
+    while (graph_.value(id).kind == graph::ValueKind::computed && !leaves_[id.index()] &&
+           consumers_[id.index()].size() == 1) {
+      const NodeId producer = graph_.value(id).producer;
+      const Node& node = graph_.node(producer);
+      if (is_dequantized_product(graph_, node)) return producer;
+      if (!is_elementwise(graph_, node)) break;
+      const auto in_chain = [&](ValueId input) {
+        return input.valid() && graph_.type(input).shape == graph_.type(id).shape;
+      };
+      if (std::ranges::count_if(node.inputs, in_chain) != 1) break;
+      id = *std::ranges::find_if(node.inputs, in_chain);
+    }
+    return std::nullopt;
+  }
+
+  // A sum of what two products on bytes lead to: the earlier one is finished on its own, so that the later
+  // one can add it as its epilogue. In one group neither would be a chain.
+  bool ends_earlier_chain(NodeId id) const {
+    const ValueId output = graph_.node(id).outputs[0];
+    if (consumers_[output.index()].size() != 1) return false;
+    const Node& sum = graph_.node(consumers_[output.index()].front());
+    if (sum.op != "Add") return false;
+    const auto earlier = product_before(output);
+    const auto later = product_before(sum.inputs[sum.inputs[0] == output ? 1 : 0]);
+    return earlier && later && earlier->index() < later->index();
+  }
+
   void join_or_found(NodeId id) {
-    int group = common_group(id);
+    int group = ends_earlier_chain(id) ? -1 : common_group(id);
     if (group < 0) {
       group = static_cast<int>(fusion_.groups.size());
       fusion_.groups.push_back({.root = id, .members = {}, .product = std::nullopt});

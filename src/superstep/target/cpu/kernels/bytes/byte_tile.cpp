@@ -1,6 +1,7 @@
 #include "superstep/target/cpu/kernels/bytes/byte_tile.h"
 
 #include <cstring>
+#include <type_traits>
 #include <utility>
 
 #include "superstep/target/cpu/kernels/core/instruction_set.h"
@@ -79,6 +80,46 @@ SUPERSTEP_VNNI_INLINE void add_tap(Sums<M, N>& sums, const ByteTile& t, const st
     add_quad(sums.part[0], weights, x, t.column_stride, last);
 }
 
+// Sums that were made in parts.
+template <int M, int N>
+SUPERSTEP_VNNI_INLINE void join_parts(Sums<M, N>& sums) {
+  unrolled<(Sums<M, N>::S - 1) * M * N>([&](auto at) SUPERSTEP_VNNI_LAMBDA {
+    constexpr int s = 1 + at / (M * N), i = at / N % M, j = at % N;
+    sums.part[0][i][j] = _mm512_add_epi32(sums.part[0][i][j], sums.part[s][i][j]);
+  });
+}
+
+// The same as add_tap where every column has an address of its own.
+template <int M, int N>
+SUPERSTEP_VNNI_INLINE void add_gathered_tap(Sums<M, N>& sums, const GatheredTile& t, const std::byte* weights,
+                                            const std::uint8_t* const* columns, std::int64_t row_bytes,
+                                            __mmask16 last, const std::byte*& ahead) {
+  constexpr int S = Sums<M, N>::S;
+  const std::uint8_t* x[N];
+  unrolled<N>([&](auto j) SUPERSTEP_VNNI_LAMBDA { x[j] = columns[j] + t.first_byte; });
+  const auto add = [&](auto& sum, std::int64_t at) SUPERSTEP_VNNI_LAMBDA {
+    __m512i a[M];
+    unrolled<M>([&](auto i) SUPERSTEP_VNNI_LAMBDA {
+      a[i] = _mm512_maskz_loadu_epi32(lanes_of<M>(i, last), weights + 64 * i);
+    });
+    unrolled<N>([&](auto j) SUPERSTEP_VNNI_LAMBDA {
+      std::int32_t four;
+      std::memcpy(&four, x[j] + at, sizeof four);
+      const __m512i b = _mm512_set1_epi32(four);
+      unrolled<M>([&](auto i) SUPERSTEP_VNNI_LAMBDA { sum[i][j] = _mm512_dpbusd_epi32(sum[i][j], b, a[i]); });
+    });
+    weights += row_bytes;
+  };
+  std::int64_t quad = 0;
+  for (; quad + quads_ahead <= t.quads; quad += quads_ahead) {
+    _mm_prefetch(reinterpret_cast<const char*>(ahead), _MM_HINT_T1);
+    _mm_prefetch(reinterpret_cast<const char*>(ahead + 64), _MM_HINT_T1);
+    ahead += 128;
+    unrolled<quads_ahead>([&](auto u) SUPERSTEP_VNNI_LAMBDA { add(sums.part[u % S], 4 * (quad + u)); });
+  }
+  for (; quad < t.quads; ++quad) add(sums.part[0], 4 * quad);
+}
+
 // The sums, less the zero point's share.
 template <int M, int N>
 SUPERSTEP_VNNI_INLINE void sum_up(Sums<M, N>& sums, const ByteTile& t, const IntegerBlock& b,
@@ -95,10 +136,29 @@ SUPERSTEP_VNNI_INLINE void sum_up(Sums<M, N>& sums, const ByteTile& t, const Int
   for (std::uint64_t tap = 0; tap < t.taps; ++tap)
     add_tap(sums, t, t.weights + t.weight_offsets[tap],
             t.x + t.source_offsets[tap] + column * t.column_stride, 4 * b.channels, last);
-  unrolled<(S - 1) * M * N>([&](auto at) SUPERSTEP_VNNI_LAMBDA {
-    constexpr int s = 1 + at / (M * N), i = at / N % M, j = at % N;
-    sums.part[0][i][j] = _mm512_add_epi32(sums.part[0][i][j], sums.part[s][i][j]);
+  join_parts(sums);
+}
+
+// The same of gathered columns; sums go on from those that are there.
+template <int M, int N>
+SUPERSTEP_VNNI_INLINE void sum_up(Sums<M, N>& sums, const GatheredTile& t, const IntegerBlock& b,
+                                  std::int64_t column, __mmask16 last) {
+  constexpr int S = Sums<M, N>::S;
+  const __m512i none = _mm512_setzero_si512();
+  unrolled<M>([&](auto i) SUPERSTEP_VNNI_LAMBDA {
+    const __mmask16 mask = lanes_of<M>(i, last);
+    const __m512i start = _mm512_sub_epi32(none, _mm512_maskz_loadu_epi32(mask, b.shift + width * i));
+    unrolled<N>([&](auto j) SUPERSTEP_VNNI_LAMBDA {
+      sums.part[0][i][j] =
+          t.goes_on ? _mm512_maskz_loadu_epi32(mask, b.sums + (column + j) * b.channels + width * i) : start;
+      unrolled<S - 1>([&](auto s) SUPERSTEP_VNNI_LAMBDA { sums.part[s + 1][i][j] = none; });
+    });
   });
+  const std::byte* ahead = t.ahead + column * t.ahead_per_column;
+  for (std::int64_t tap = 0; tap < t.taps; ++tap)
+    add_gathered_tap(sums, t, t.weights + tap * t.tap_bytes, t.columns + tap * t.columns_stride + column,
+                     4 * b.channels, last, ahead);
+  join_parts(sums);
 }
 
 // What is done to every sum, in registers: results in bytes may lie anywhere as far as the compiler knows,
@@ -176,30 +236,46 @@ SUPERSTEP_VNNI_INLINE void store(const __m512 (&v)[M], const Finish<M>& f, std::
   store_bytes<M>(whole, to, f.last);
 }
 
-template <class T, bool has_added, int M, int N>
-SUPERSTEP_VNNI void block(const ByteTile& t, const IntegerBlock& b, std::int64_t column, __mmask16 last) {
-  Sums<M, N> sums;
-  sum_up(sums, t, b, column, last);
-  const Finish<M> f = finish_of<M>(b, last);
-  T* to = static_cast<T*>(b.result) + column * b.result_stride;
-  const float* added = has_added ? b.added + column * b.added_stride : nullptr;
-  const std::int64_t stride = b.result_stride, added_stride = b.added_stride;
+// Sums that more is added to, in memory.
+template <int M, int N>
+SUPERSTEP_VNNI_INLINE void keep(const Sums<M, N>& sums, const IntegerBlock& b, std::int64_t column,
+                                __mmask16 last) {
   unrolled<N>([&](auto j) SUPERSTEP_VNNI_LAMBDA {
-    __m512 v[M];
+    std::int32_t* to = static_cast<std::int32_t*>(b.result) + (column + j) * b.channels;
     unrolled<M>([&](auto i) SUPERSTEP_VNNI_LAMBDA {
-      v[i] = _mm512_fmadd_ps(_mm512_cvtepi32_ps(sums.part[0][i][j]), f.scale[i], f.bias[i]);
-      if constexpr (has_added)
-        v[i] = _mm512_add_ps(
-            v[i], _mm512_maskz_loadu_ps(lanes_of<M>(i, last), added + j * added_stride + width * i));
-      v[i] = rectified(v[i], f.slope);
+      _mm512_mask_storeu_epi32(to + width * i, lanes_of<M>(i, last), sums.part[0][i][j]);
     });
-    store(v, f, to + j * stride);
   });
 }
 
+template <class T, bool has_added, int M, int N, class Operands>
+SUPERSTEP_VNNI void block(const Operands& t, const IntegerBlock& b, std::int64_t column, __mmask16 last) {
+  Sums<M, N> sums;
+  sum_up(sums, t, b, column, last);
+  if constexpr (std::is_same_v<T, std::int32_t>) {
+    keep(sums, b, column, last);
+  } else {
+    const Finish<M> f = finish_of<M>(b, last);
+    T* to = static_cast<T*>(b.result) + column * b.result_stride;
+    const float* added = has_added ? b.added + column * b.added_stride : nullptr;
+    const std::int64_t stride = b.result_stride, added_stride = b.added_stride;
+    unrolled<N>([&](auto j) SUPERSTEP_VNNI_LAMBDA {
+      __m512 v[M];
+      unrolled<M>([&](auto i) SUPERSTEP_VNNI_LAMBDA {
+        v[i] = _mm512_fmadd_ps(_mm512_cvtepi32_ps(sums.part[0][i][j]), f.scale[i], f.bias[i]);
+        if constexpr (has_added)
+          v[i] = _mm512_add_ps(
+              v[i], _mm512_maskz_loadu_ps(lanes_of<M>(i, last), added + j * added_stride + width * i));
+        v[i] = rectified(v[i], f.slope);
+      });
+      store(v, f, to + j * stride);
+    });
+  }
+}
+
 // As many columns at a time as there are registers for their sums, then half as many, and so on.
-template <class T, bool has_added, int M, int N, int... rest>
-SUPERSTEP_VNNI void columns(const ByteTile& t, const IntegerBlock& b, std::int64_t column, __mmask16 last) {
+template <class T, bool has_added, int M, int N, int... rest, class Operands>
+SUPERSTEP_VNNI void columns(const Operands& t, const IntegerBlock& b, std::int64_t column, __mmask16 last) {
   for (; column + N <= b.columns; column += N) block<T, has_added, M, N>(t, b, column, last);
   if constexpr (sizeof...(rest) > 0)
     if (column < b.columns) columns<T, has_added, M, rest...>(t, b, column, last);
@@ -222,6 +298,25 @@ SUPERSTEP_VNNI void tile(const ByteTile& t, const IntegerBlock& b) {
   b.added ? panel<T, true>(t, b) : panel<T, false>(t, b);
 }
 
+// Addresses of columns are kept in registers: fewer at a time than there are sums for.
+template <class T, bool has_added>
+SUPERSTEP_VNNI void panel(const GatheredTile& t, const IntegerBlock& b) {
+  const auto spare = static_cast<int>((width - b.channels % width) % width);
+  const auto last = static_cast<__mmask16>(0xffff >> spare);
+  switch ((b.channels + width - 1) / width) {
+    case 1: return columns<T, has_added, 1, 8, 4, 2, 1>(t, b, 0, last);
+    case 2: return columns<T, has_added, 2, 8, 4, 2, 1>(t, b, 0, last);
+    case 3: return columns<T, has_added, 3, 8, 4, 2, 1>(t, b, 0, last);
+    default: return columns<T, has_added, 4, 6, 3, 2, 1>(t, b, 0, last);
+  }
+}
+
+SUPERSTEP_VNNI void gathered_tile(const GatheredTile& t, const IntegerBlock& b) {
+  if (t.more) return panel<std::int32_t, false>(t, b);
+  if (t.bytes) return b.added ? panel<std::uint8_t, true>(t, b) : panel<std::uint8_t, false>(t, b);
+  b.added ? panel<float, true>(t, b) : panel<float, false>(t, b);
+}
+
 }  // namespace
 
 ByteProducts byte_products() {
@@ -236,6 +331,9 @@ ByteTileFunction* byte_tile_as_f32() {
 ByteTileFunction* byte_tile_as_bytes() {
   return byte_products() == ByteProducts::quads ? tile<std::uint8_t> : avx2_byte_tile_as_bytes();
 }
+GatheredTileFunction* gathered_byte_tile() {
+  return byte_products() == ByteProducts::quads ? gathered_tile : nullptr;
+}
 
 }  // namespace superstep::kernels
 
@@ -246,6 +344,7 @@ namespace superstep::kernels {
 ByteProducts byte_products() { return ByteProducts::none; }
 ByteTileFunction* byte_tile_as_f32() { return nullptr; }
 ByteTileFunction* byte_tile_as_bytes() { return nullptr; }
+GatheredTileFunction* gathered_byte_tile() { return nullptr; }
 
 }  // namespace superstep::kernels
 

@@ -22,6 +22,22 @@ struct ByteTile {
 // `block.sums` is not looked at. No result may lie where x or the weights do; `added` may be the result.
 using ByteTileFunction = void(const ByteTile& tile, const IntegerBlock& block);
 
+// The same of columns that lie anywhere, of some taps and some summed channels of each.
+struct GatheredTile {
+  const std::byte* weights;  // of the panel, at the first tap and summed channel
+  std::int64_t tap_bytes;    // between taps
+  std::int64_t taps, quads;
+  const std::uint8_t* const* columns;  // [taps][columns]: where each begins
+  std::int64_t columns_stride;         // between taps
+  std::int64_t first_byte;             // of the summed channels
+  const std::byte* ahead;              // weights that are wanted next, fetched meanwhile: a share by column
+  std::int64_t ahead_per_column;
+  bool goes_on;  // from block.sums, [columns][channels]; else from less the shift
+  bool more;     // is to be added: sums are left as i32 in block.result, like block.sums
+  bool bytes;    // the result's type, else f32
+};
+using GatheredTileFunction = void(const GatheredTile& tile, const IntegerBlock& block);
+
 // How bytes are multiplied with the instruction set in force.
 enum class ByteProducts {
   none,
@@ -35,6 +51,7 @@ ByteTileFunction* byte_tile_as_f32();
 ByteTileFunction* byte_tile_as_bytes();
 ByteTileFunction* avx2_byte_tile_as_f32();
 ByteTileFunction* avx2_byte_tile_as_bytes();
+GatheredTileFunction* gathered_byte_tile();  // with AVX-512 VNNI alone
 
 // Why there is none with the instruction set in force; empty where there is one.
 std::string byte_tile_refusal();

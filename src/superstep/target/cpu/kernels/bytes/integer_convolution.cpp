@@ -10,6 +10,7 @@
 #include "superstep/target/cpu/kernels/bytes/byte_tile.h"
 #include "superstep/target/cpu/kernels/bytes/byte_weights.h"
 #include "superstep/target/cpu/kernels/bytes/integer_finish.h"
+#include "superstep/target/cpu/kernels/bytes/simple_steps.h"
 #include "superstep/target/cpu/kernels/convolution/tap_tables.h"
 #include "superstep/target/cpu/kernels/core/epilogue_run.h"
 
@@ -22,39 +23,6 @@ enum class Finish {
   simple,    // a factor a channel, a bias, a tensor added and a rectifier at most: one pass
   epilogue,  // any epilogue: f32 in scratch, the epilogue, then bytes where they are wanted
 };
-
-// The epilogues that need no pass of their own.
-struct SimpleSteps {
-  bool simple = true, factor = false, bias = false, added = false;
-  float slope = 1;
-  std::int64_t added_column = 0, added_row = 0;  // strides of the tensor; 0: the result's own
-};
-
-bool is_rectifier(const EpilogueStep& step) {
-  return step.op == EpilogueOp::activate && step.alpha >= 0 && step.alpha <= 1 &&
-         (step.activation == Activation::relu || step.activation == Activation::leaky_relu);
-}
-
-SimpleSteps simple_steps(const Epilogue& epilogue) {
-  SimpleSteps found;
-  for (const EpilogueStep& step : epilogue.steps) {
-    const bool first = found.slope == 1 && !found.added;
-    if (step.op == EpilogueOp::scale_channels && first && !found.bias && !found.factor) {
-      found.factor = true;
-    } else if (step.op == EpilogueOp::bias && first && !found.bias) {
-      found.bias = true;
-    } else if (step.op == EpilogueOp::add && step.type == ElementType::f32 && first) {
-      found.added = true;
-      found.added_column = step.column_stride;
-      found.added_row = step.row_stride;
-    } else if (is_rectifier(step) && found.slope == 1) {
-      found.slope = step.activation == Activation::relu ? 0 : step.alpha;
-    } else {
-      found.simple = false;
-    }
-  }
-  return found;
-}
 
 class TapIntegerConvolution final : public Kernel {
  public:
@@ -438,7 +406,7 @@ extern constinit const Implementation<IntegerConvolution> libxsmm_integer{
 extern constinit const Implementation<IntegerConvolution> portable_integer{
     "portable", prepare_in_memory<ProductMaker::portable>};
 
-SUPERSTEP_KERNELS(integer_convolution, IntegerConvolution, integer_in_registers, libxsmm_integer,
-                  portable_integer)
+SUPERSTEP_KERNELS(integer_convolution, IntegerConvolution, gathered_integer, integer_in_registers,
+                  libxsmm_integer, portable_integer)
 
 }  // namespace superstep::kernels

@@ -235,6 +235,9 @@ class Graph {
   void setPerfEstimate(const VertexRef& vertex, const VertexPerfEstimate& estimate) {
     setPerfEstimate(vertex, estimate.cycles, estimate.flops);
   }
+  // The older name.
+  void setCycleEstimate(const VertexRef& vertex, std::uint64_t cycles) { setPerfEstimate(vertex, cycles); }
+  std::uint64_t getCycleEstimate(const VertexRef& vertex) const { return getPerfEstimate(vertex).cycles; }
   // What was set, or what the estimator says; throws missing_perf_estimate where there is neither.
   VertexPerfEstimate getPerfEstimate(const VertexRef& vertex) const;
   // Of all vertices of a type that have no estimate of their own.

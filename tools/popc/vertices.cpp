@@ -44,6 +44,26 @@ bool has_compute(const CXXRecordDecl* record) {
   });
 }
 
+const CXXConstructorDecl* default_constructor(const CXXRecordDecl* record) {
+  for (const CXXConstructorDecl* constructor : record->ctors())
+    if (constructor->isDefaultConstructor()) return constructor;
+  return nullptr;
+}
+
+// Whether V() can be linked: constructors are often declared for the compiler's sake and defined nowhere.
+bool is_construction_defined(const CXXRecordDecl* record) {
+  const CXXConstructorDecl* constructor = default_constructor(record);
+  if (constructor && (constructor->isDeleted() || (constructor->isUserProvided() && !constructor->isDefined())))
+    return false;
+  for (const CXXBaseSpecifier& specifier : record->bases())
+    if (const CXXRecordDecl* base = base_of(specifier); base && !is_construction_defined(base)) return false;
+  for (const FieldDecl* field : record->fields())
+    if (const CXXRecordDecl* type = field->getType()->getAsCXXRecordDecl();
+        type && type->getDefinition() && !is_construction_defined(type->getDefinition()))
+      return false;
+  return true;
+}
+
 // --- names ----------------------------------------------------------------------------------------------
 
 // Names of halves: graphs say half, code says _Float16. Everything else is written alike.
@@ -148,6 +168,7 @@ class Finder : public RecursiveASTVisitor<Finder> {
   Vertex describe(const CXXRecordDecl* record) const {
     Vertex vertex{name_of(record, context_, For::graph), name_of(record, context_, For::code), {}};
     add_fields(record, vertex.fields);
+    vertex.constructed = record->hasNonTrivialDefaultConstructor() && is_construction_defined(record);
     return vertex;
   }
 

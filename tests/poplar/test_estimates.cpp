@@ -118,6 +118,34 @@ TEST(PoplarEstimates, AnEstimatorSeesSizesValuesAndLayouts) {
   EXPECT_EQ(calls, 3);
 }
 
+TEST(PoplarEstimates, AnEmptyVectorHoldsWhatIsKnown) {
+  std::stringstream source(
+      "#include <poplar/Vertex.hpp>\nstruct Work : poplar::Vertex {\n"
+      "  poplar::Input<poplar::VectorList<unsigned short, poplar::VectorListLayout::DELTAN>> work;\n"
+      "  bool compute() { return true; }\n};\n");
+  Machine m;
+  m.graph.addCodelets(source);
+  const Tensor constant = m.graph.addConstant<unsigned short>(UNSIGNED_SHORT, {3}, {1, 2, 3});
+  m.graph.setTileMapping(constant, 0);
+  VertexRef vertex = m.graph.addVertex(m.graph.addComputeSet("set"), "Work");
+  m.graph.connect(vertex["work"], ArrayRef<Tensor>{constant, constant.slice(0, 0), constant.slice(2, 3)});
+  using Lists = std::vector<std::vector<unsigned short>>;
+  Lists seen;
+  m.graph.registerPerfEstimator("Work", [&](const VertexIntrospector& introspector, const Target& target) {
+    seen = introspector.getFieldInfo("work").getInitialValues<std::vector<unsigned short>>(target);
+    return VertexPerfEstimate(1);
+  });
+  EXPECT_EQ(m.graph.getPerfEstimate(vertex).cycles, 1u);
+  EXPECT_EQ(seen, (Lists{{1, 2, 3}, {}, {3}}));
+  m.graph.registerPerfEstimator("Work", [&](const VertexIntrospector& introspector, const Target& target) {
+    return VertexPerfEstimate(introspector.getFieldInfo("work").getInitialValue<unsigned>(target));
+  });
+  EXPECT_EQ(m.graph.getPerfEstimate(vertex).cycles, 1u);
+  VertexRef empty = m.graph.addVertex(m.graph.addComputeSet("other"), "Work");
+  m.graph.connect(empty["work"], ArrayRef<Tensor>{constant.slice(0, 0)});
+  expect_throw<poplar_error>([&] { m.graph.getPerfEstimate(empty); }, "field 'work' is empty");
+}
+
 TEST(PoplarEstimates, WithoutOneThereIsNone) {
   Estimated m;
   expect_throw<missing_perf_estimate>([&] { m.graph.getPerfEstimate(m.vertex); }, "registerPerfEstimator");

@@ -206,6 +206,7 @@ class Graph {
   void connect(FieldRef field, T value) {  // a constant on the vertex's tile
     connectValue(field, &value, TypeTraits::make<T>());
   }
+  // Of a list at least as many vectors as it has: connecting one by its number makes the list that long.
   void setFieldSize(FieldRef field, std::size_t size);
   std::size_t getFieldSize(FieldRef field) const;
 

@@ -1,6 +1,7 @@
 #include "vertices.h"
 
 #include <algorithm>
+#include <cstring>
 #include <set>
 
 #include "clang/AST/RecursiveASTVisitor.h"
@@ -118,8 +119,18 @@ std::string name_of(const CXXRecordDecl* record, const ASTContext& context, For 
   return name + "<" + list + ">";
 }
 
+// Of a short vector, as poplar/VectorTypes.hpp calls it: float2, uchar4.
+std::string name_of_vector(const ExtVectorType* vector, const ASTContext& context) {
+  const QualType element = vector->getElementType();
+  std::string name = name_of(element, context, For::graph);
+  if (const std::size_t space = name.find("unsigned "); space == 0) name = "u" + name.substr(std::strlen("unsigned "));
+  if (name == "long long") name = "longlong";
+  return name + std::to_string(vector->getNumElements());
+}
+
 std::string name_of(QualType type, const ASTContext& context, For reader) {
   type = type.getCanonicalType();
+  if (const auto* vector = type->getAs<ExtVectorType>()) return name_of_vector(vector, context);
   if (const CXXRecordDecl* record = type->getAsCXXRecordDecl()) return name_of(record, context, reader);
   PrintingPolicy policy(context.getLangOpts());
   policy.SuppressTagKeyword = true;

@@ -206,6 +206,7 @@ class Graph {
   void connect(FieldRef field, T value) {  // a constant on the vertex's tile
     connectValue(field, &value, TypeTraits::make<T>());
   }
+  // Of a list at least as many vectors as it has: connecting one by its number makes the list that long.
   void setFieldSize(FieldRef field, std::size_t size);
   std::size_t getFieldSize(FieldRef field) const;
 
@@ -235,6 +236,9 @@ class Graph {
   void setPerfEstimate(const VertexRef& vertex, const VertexPerfEstimate& estimate) {
     setPerfEstimate(vertex, estimate.cycles, estimate.flops);
   }
+  // The older name.
+  void setCycleEstimate(const VertexRef& vertex, std::uint64_t cycles) { setPerfEstimate(vertex, cycles); }
+  std::uint64_t getCycleEstimate(const VertexRef& vertex) const { return getPerfEstimate(vertex).cycles; }
   // What was set, or what the estimator says; throws missing_perf_estimate where there is neither.
   VertexPerfEstimate getPerfEstimate(const VertexRef& vertex) const;
   // Of all vertices of a type that have no estimate of their own.

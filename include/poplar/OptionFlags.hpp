@@ -6,6 +6,7 @@
 #include <initializer_list>
 #include <istream>
 #include <map>
+#include <ostream>
 #include <poplar/ProfileValue.hpp>
 #include <poplar/StringRef.hpp>
 #include <string>
@@ -42,6 +43,9 @@ class OptionFlags {
  private:
   std::map<std::string, std::string> flags_;
 };
+
+// As a JSON object: what readJSON reads.
+std::ostream& operator<<(std::ostream& out, const OptionFlags& flags);
 
 ProfileValue getAsProfileValue(const OptionFlags& flags);
 

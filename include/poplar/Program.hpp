@@ -10,6 +10,7 @@
 #include <poplar/ArrayRef.hpp>
 #include <poplar/DebugContext.hpp>
 #include <poplar/GraphElements.hpp>
+#include <poplar/OptionFlags.hpp>
 #include <poplar/StringRef.hpp>
 #include <poplar/Tensor.hpp>
 #include <string>
@@ -20,6 +21,8 @@
 #pragma GCC visibility push(default)
 
 namespace poplar {
+
+class Graph;  // sources name it beside programs
 
 namespace core {
 struct ProgramData;

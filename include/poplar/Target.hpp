@@ -90,12 +90,14 @@ class Target {
 
   friend bool operator==(const Target& a, const Target& b) { return a.equals(b); }
   friend bool operator!=(const Target& a, const Target& b) { return !a.equals(b); }
+  friend bool operator<(const Target& a, const Target& b) { return a.isBefore(b); }  // some order, for maps
 
   explicit Target(std::shared_ptr<const core::TargetData> data);  // of the library
   const core::TargetData& data() const;
 
  private:
   bool equals(const Target& other) const;
+  bool isBefore(const Target& other) const;
   std::shared_ptr<const core::TargetData> data_;
 };
 

@@ -44,7 +44,7 @@ class FieldData {
   // vertex's own, and of elements that have an initial value. Else a poplar_error.
   template <class T>
   T getInitialValue(const Target&) const {
-    return static_cast<T>(initialValues(0).front());
+    return static_cast<T>(firstInitialValue());
   }
   template <class T>
   std::vector<T> getInitialValues(const Target&) const {
@@ -77,7 +77,8 @@ class FieldData {
       return lists;
     }
   };
-  std::vector<double> initialValues(std::size_t vector) const;  // of a list's vector; never none
+  std::vector<double> initialValues(std::size_t vector) const;  // of a list's vector
+  double firstInitialValue() const;
 
   std::shared_ptr<const core::FieldFacts> facts_;
 };

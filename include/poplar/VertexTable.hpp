@@ -3,13 +3,14 @@
 #define poplar_VertexTable_hpp
 
 #include <cstddef>
+#include <new>
 #include <poplar/Type.hpp>
 #include <poplar/Vertex.hpp>
 
 namespace poplar {
 namespace vertex_table {
 
-enum { VERSION = 2 };
+enum { VERSION = 3 };
 enum Kind : unsigned char { WORKER, MULTI, SUPERVISOR };
 enum Shape : unsigned char {
   STATE,         // a number of the vertex's own
@@ -35,14 +36,21 @@ struct Field {
   bool interleaved;
 };
 
+// Cycles of a thread, from the instructions of compute(): so many, for each vector of a list, for each
+// element. All zero where nothing was counted.
+struct Mix {
+  float fixed, outer, element;
+};
+
 struct Vertex {
   const char* name;
   Kind kind;
   std::size_t size, alignment;
   const Field* fields;
   std::size_t field_count;
-  void (*prepare)(void* vertex, unsigned workers);  // once, before it computes
+  void (*prepare)(void* vertex, unsigned workers);  // once, before anything is put into it
   bool (*compute)(void* vertex, unsigned worker);   // what it returned; true where that is nothing
+  const Mix* mix;
 };
 
 // Of one source.
@@ -153,6 +161,24 @@ constexpr Field field(const char* name, std::size_t offset) {
                FactsOf<F>::interleaved};
 }
 
+// --- how vertices begin ----------------------------------------------------------------------------------
+
+// In memory of zeros, which stays where no constructor says anything. Those whose code is nowhere, and those
+// that cannot be called, are left out.
+template <class V, bool Constructed>
+struct Start {
+  static void construct(void*) {}
+};
+template <class V>
+struct Start<V, true> {
+  static void construct(void* memory) { new (memory) V; }
+};
+
+template <class V, bool Constructed>
+void construct(void* memory) {
+  Start<V, Constructed && std::is_default_constructible<V>::value>::construct(memory);
+}
+
 // --- how vertices run ------------------------------------------------------------------------------------
 
 template <class V>
@@ -173,16 +199,17 @@ bool said(std::false_type, V& vertex, A... worker) {
   return true;
 }
 
-template <class V, Kind K>
+template <class V, Kind K, bool Constructed>
 struct Runner {
-  static void prepare(void*, unsigned) {}
+  static void prepare(void* vertex, unsigned) { construct<V, Constructed>(vertex); }
   static bool compute(void* vertex, unsigned) {
     return said(std::is_same<decltype(static_cast<V*>(vertex)->compute()), bool>(), *static_cast<V*>(vertex));
   }
 };
-template <class V>
-struct Runner<V, MULTI> {
+template <class V, bool Constructed>
+struct Runner<V, MULTI, Constructed> {
   static void prepare(void* vertex, unsigned workers) {
+    construct<V, Constructed>(vertex);
     static_cast<MultiVertex*>(static_cast<V*>(vertex))->setWorkers(workers);
   }
   static bool compute(void* vertex, unsigned worker) {

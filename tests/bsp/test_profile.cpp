@@ -131,6 +131,23 @@ TEST(Report, PageIsOneFile) {
   EXPECT_EQ(html.find("http"), std::string::npos);
 }
 
+// 10 once, 5 for each of two vectors, 2 for each of ten elements: of a thread, of six that share, of six
+// turns.
+TEST(Estimates, CountedInstructionsStandInForACostFunction) {
+  VertexClass vertex;
+  VertexFields fields;
+  fields.add("x", Type::f32, {4, 6}).add("y", Type::f32, {3}).add_value("n", Type::i32, 100);
+  const auto cycles = [&](VertexKind kind) {
+    vertex.kind = kind;
+    return default_estimate(vertex, fields, gc200_device()).cycles;
+  };
+  EXPECT_EQ(cycles(VertexKind::worker), 20u + 6 * 13);
+  vertex.counted = {10, 5, 2};
+  EXPECT_EQ(cycles(VertexKind::worker), 40u);
+  EXPECT_EQ(cycles(VertexKind::multi), 6u * 24);
+  EXPECT_EQ(cycles(VertexKind::supervisor), 6u * 40);
+}
+
 TEST(Scale, APodOf64ChipsIsCountedInSeconds) {
   Graph graph(find_device("ipu-pod64"));
   graph.add_codelets(test_vertices());

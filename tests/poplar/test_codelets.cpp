@@ -157,6 +157,33 @@ TEST(PoplarCodelets, ListsOfVectorsHaveTheirOwnLengths) {
   EXPECT_EQ(m.run(Execute(m.set), t), (Values{1, 2, 2, 3, 3, 3}));
 }
 
+TEST(PoplarCodelets, AListIsAsLongAsWhatItIsConnectedTo) {
+  const char* const code = R"(
+    struct Sums : public Vertex {
+      Input<VectorList<int, VectorListLayout::DELTAN>> lists;
+      Vector<Vector<int>> own;
+      Output<Vector<int>> out;
+      bool compute() {
+        for (unsigned i = 0; i < lists.size(); ++i) out[i] = lists[i][0] + own[i][0];
+        return true;
+      }
+    };)";
+  One m(code, "Sums");
+  Tensor t = m.counting({6}, "t"), out = m.variable(INT, {3}, "out");
+  m.graph.connect(m.vertex["out"], out);
+  m.graph.connect(m.vertex["lists"][2], t.slice(5, 6));
+  m.graph.setInitialValue(m.vertex["own"][2], std::vector<int>{300});
+  EXPECT_EQ(m.graph.getFieldSize(m.vertex["lists"]), 3u);
+  expect_throw<graph_connection_error>([&] { Engine(m.graph, Execute(m.set)); }, "vector 0 of field");
+  m.graph.connect(m.vertex["lists"][0], t.slice(0, 2));
+  m.graph.connect(m.vertex["lists"][1], t.slice(2, 5));
+  m.graph.setInitialValue(m.vertex["own"][0], std::vector<int>{100});
+  m.graph.setInitialValue(m.vertex["own"][1], std::vector<int>{200, 0});
+  m.graph.setFieldSize(m.vertex["lists"], 3);  // once they are there
+  expect_throw<graph_connection_error>([&] { m.graph.setFieldSize(m.vertex["lists"], 2); }, "3 already");
+  EXPECT_EQ(m.run(Execute(m.set), out), (Values{100, 202, 305}));
+}
+
 TEST(PoplarCodelets, ListsOfElementsAreScattered) {
   One m(R"(
     class Each : public Vertex {
@@ -239,6 +266,29 @@ TEST(PoplarCodelets, TemplatesAreNamedByTheirArguments) {
   m.graph.setTileMapping(m.graph.addVertex(set, "kinds::Move<half,kinds::Way::DOWN,true,8>", {{"x", x}}), 0);
   const Sequence both({Execute(set), Copy(x.reinterpret(UNSIGNED_SHORT), bits)});
   EXPECT_EQ(m.run<unsigned short>(both, bits), std::vector<unsigned short>{0x4600});  // 6
+}
+
+TEST(PoplarCodelets, ShortVectorsHaveTheirNamesInNames) {
+  Machine m;
+  add(m.graph, R"(
+    #include <ipudef.h>
+    template <class T, class V>
+    struct Wide : public Vertex {
+      Output<Vector<T, VectorLayout::SPAN, 8>> x;
+      bool compute() {
+        *reinterpret_cast<V*>(&x[0]) = V{1, 2};
+        return true;
+      }
+    };
+    template class Wide<float, float2>;
+    template class Wide<half, half4>;
+    template class Wide<unsigned short, ushort2>;)");
+  EXPECT_TRUE(m.graph.hasCodelet("Wide<half,half4>"));
+  EXPECT_TRUE(m.graph.hasCodelet("Wide<unsigned short, ushort2>"));
+  ComputeSet set = m.graph.addComputeSet("set");
+  Tensor x = m.variable(FLOAT, {2}, "x");
+  m.graph.setTileMapping(m.graph.addVertex(set, "Wide<float,float2>", {{"x", x}}), 0);
+  EXPECT_EQ(m.run<float>(Execute(set), x), (std::vector<float>{1, 2}));
 }
 
 TEST(PoplarCodelets, EstimatesAreOfAThreadOrOfTheTile) {

@@ -18,6 +18,9 @@ TEST(PoplarDevice, ModelsHaveTheNumbersOfTheirChips) {
   EXPECT_EQ(later.getNumWorkerContexts(), 6u);
   EXPECT_EQ(later.getExchangeBytesPerCycle(), 4u);
   EXPECT_EQ(later.getDataPathWidth(), 64u);
+  EXPECT_EQ(old.getFp32InFp32OutConvUnitsPerTile(), 4u);
+  EXPECT_EQ(later.getFp32InFp32OutConvUnitsPerTile(), 16u);
+  EXPECT_EQ(Target::createIPUTarget(1, "ipu2").getFp32InFp32OutConvUnitsPerTile(), 16u);
   EXPECT_EQ(later.getVectorWidth(FLOAT), 2u);
   EXPECT_EQ(later.getVectorWidth(HALF), 4u);
   EXPECT_EQ(later.getTypeSize(HALF), 2u);
@@ -36,6 +39,16 @@ TEST(PoplarDevice, ModelsCanBeChanged) {
   EXPECT_EQ(target.getTileClockFrequency(), 1e6);
   EXPECT_TRUE(target != IPUModel().createDevice().getTarget());
   EXPECT_TRUE(target == model.createDevice().getTarget());
+}
+
+TEST(PoplarDevice, TargetsAreKeysOfMaps) {
+  std::map<Target, int> known{
+      {Target(), 0}, {small_device(4).getTarget(), 1}, {small_device(8).getTarget(), 2}};
+  EXPECT_EQ(known.size(), 3u);
+  EXPECT_EQ(known.at(Target()), 0);
+  EXPECT_EQ(known.at(small_device(4).getTarget()), 1);
+  EXPECT_EQ(known.at(small_device(8).getTarget()), 2);
+  EXPECT_FALSE(Target() < Target());
 }
 
 TEST(PoplarDevice, MachinesThatCannotBeAreRefused) {

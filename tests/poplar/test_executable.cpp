@@ -74,8 +74,8 @@ TEST(PoplarExecutable, WhatIsDamagedOrOfAnotherVersionIsRefused) {
   expect_throw<graph_object_load_error>([] { loaded(""); }, "no executable");
   expect_throw<graph_object_load_error>([] { loaded("something else\nand more"); }, "no executable");
   std::string other = bytes;
-  other.replace(other.find(" 1 "), 3, " 2 ");
-  expect_throw<graph_object_load_error>([&] { loaded(other); }, "version 2");
+  other.replace(other.find(" 2 "), 3, " 3 ");
+  expect_throw<graph_object_load_error>([&] { loaded(other); }, "version 3");
   expect_throw<graph_object_load_error>([&] { loaded(bytes.substr(0, bytes.size() - 1)); }, "damaged");
   for (std::size_t at = bytes.find('\n') + 1; at < bytes.size(); at += 97) {
     std::string changed = bytes;

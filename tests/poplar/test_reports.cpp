@@ -42,6 +42,13 @@ TEST(PoplarReports, OptionsAreReadFromJson) {
   OptionFlags flags{{"a", "old"}, {"b", "kept"}};
   readJSON(std::string(R"({"a": "new", "c": 3, "d": true})"), flags);
   EXPECT_EQ(flags, (OptionFlags{{"a", "new"}, {"b", "kept"}, {"c", "3"}, {"d", "true"}}));
+  flags.set("quoted \"x\"", "y\n");
+  std::stringstream written;
+  written << flags;
+  EXPECT_EQ(written.str(), R"({"a":"new","b":"kept","c":"3","d":"true","quoted \"x\"":"y\n"})");
+  OptionFlags again;
+  readJSON(written, again);
+  EXPECT_EQ(again, flags);
   for (const char* wrong : {"{", "[1]", "{\"a\": [1]}", "{\"a\": null}", ""})
     EXPECT_THROW(readJSON(std::string(wrong), flags), parse_error) << wrong;
   EXPECT_EQ(flags.at("a"), "new");

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "mix.h"
 #include "parts.h"
 #include "registration.h"
 #include "vertices.h"
@@ -119,13 +120,28 @@ std::string compiler() {
   return fs::exists(SUPERSTEP_CLANG_COMPILER, ignored) ? SUPERSTEP_CLANG_COMPILER : "clang++-19";
 }
 
-// An object file of a source, or the file that is linked. Nothing that lets a compiler round otherwise than the source says.
-int compile(const Call& call, const Words& files, const std::string& out, bool link) {
-  Words words{compiler(), "-O2", "-ffp-contract=off", "-fPIC", link ? "-shared" : "-c", "-fvisibility=hidden"};
+// What code is made by. Nothing that lets a compiler round otherwise than the source says.
+Words code(const Call& call) {
+  Words words{compiler(), "-O2", "-ffp-contract=off", "-fPIC", "-fvisibility=hidden"};
+  words.insert(words.end(), call.options.begin(), call.options.end());
+  return words;
+}
+
+// Bitcode of a source, before anything is made of it.
+int compile(const Call& call, const std::string& source, const std::string& out) {
+  Words words = code(call);
   const Words more = language(call);
   words.insert(words.end(), more.begin(), more.end());
-  words.insert(words.end(), call.options.begin(), call.options.end());
-  words.push_back("-Wno-invalid-offsetof");
+  words.insert(words.end(), {"-Wno-invalid-offsetof", "-Xclang", "-disable-llvm-passes", "-emit-llvm", "-c", source, "-o",
+                             out});
+  return run(words);
+}
+
+// An object file of bitcode (`how`: -c), or the file that is linked (-shared).
+int translate(const Call& call, const char* how, const Words& files, const std::string& out) {
+  Words words = code(call);
+  words.insert(words.end(), call.arguments.begin(), call.arguments.end());
+  words.insert(words.end(), {"-Wno-unused-command-line-argument", how});
   words.insert(words.end(), files.begin(), files.end());
   words.insert(words.end(), {"-o", out});
   return run(words);
@@ -148,7 +164,9 @@ class Parts {
     const std::string id = popc::word_of(key);
     const std::string stem = folder_ / id;
     if (!write(stem + ".cpp", popc::registration(whole, id, found.vertices))) return 1;
-    if (const int code = compile(call, {stem + ".cpp"}, stem + ".o", false)) return code;
+    if (const int code = compile(call, stem + ".cpp", stem + ".bc")) return code;
+    popc::count_instructions(stem + ".bc", id);
+    if (const int code = translate(call, "-c", {stem + ".bc"}, stem + ".o")) return code;
     add(id, stem + ".o");
     return 0;
   }
@@ -174,7 +192,7 @@ class Parts {
       files.push_back(object);
     }
     if (!write(joined, popc::joined_tables(ids) + popc::source_of_parts(objects_))) return 1;
-    return compile(call, files, call.out, true);
+    return translate(call, "-shared", files, call.out);
   }
 
   const Words& files_read() const { return read_; }

@@ -25,12 +25,29 @@ std::string fields_of(const Vertex& vertex, const std::string& number) {
   return text + "};\n";
 }
 
-std::string entry_of(const Vertex& vertex, const std::string& number) {
+std::string runner_of(const Vertex& vertex, const std::string& number) {
+  return table + ("Runner<V" + number) + ", " + table + "kind<V" + number + ">(), " +
+         (vertex.constructed ? "true" : "false") + ">::";
+}
+
+std::string entry_of(const Vertex& vertex, const std::string& number, const std::string& id) {
   const std::string fields = vertex.fields.empty() ? "nullptr" : "fields_" + number;
-  const std::string runner = table + ("Runner<V" + number) + ", " + table + "kind<V" + number + ">()>::";
+  const std::string runner = runner_of(vertex, number);
   return "  {" + quoted(vertex.name) + ", " + table + "kind<V" + number + ">(), sizeof(V" + number + "), alignof(V" +
          number + "), " + fields + ", " + std::to_string(vertex.fields.size()) + ", " + runner + "prepare, " + runner +
-         "compute},\n";
+         "compute, &poplar_mixes_" + id + "[" + number + "]},\n";
+}
+
+// What is counted once the code is there (mix.h), and of which functions.
+std::string mixes_of(const std::vector<Vertex>& vertices, const std::string& id) {
+  const std::string count = "[" + std::to_string(vertices.size()) + "]";
+  std::string text = "}  // namespace\nextern \"C\" {\nextern const " + std::string(table) + "Mix poplar_mixes_" + id + count +
+                     ";\nextern bool (*const poplar_computes_" + id + count + ")(void*, unsigned);\nconst " + table +
+                     "Mix poplar_mixes_" + id + count + " = {};\nbool (*const poplar_computes_" + id + count +
+                     ")(void*, unsigned) = {\n";
+  for (std::size_t i = 0; i < vertices.size(); ++i)
+    text += "  " + runner_of(vertices[i], std::to_string(i)) + "compute,\n";
+  return text + "};\n}\nnamespace {\n";
 }
 
 std::string table_function(const std::string& id) { return "::poplar::vertex_table::Part table_" + id + "()"; }
@@ -44,8 +61,9 @@ std::string registration(const std::string& file, const std::string& id, const s
   for (std::size_t i = 0; i < vertices.size(); ++i) {
     const std::string name = std::to_string(i);
     text += "using V" + name + " = ::" + vertices[i].type + ";\n" + fields_of(vertices[i], name);
-    entries += entry_of(vertices[i], name);
+    entries += entry_of(vertices[i], name, id);
   }
+  if (!vertices.empty()) text += mixes_of(vertices, id);
   if (!vertices.empty()) text += "const ::poplar::vertex_table::Vertex vertices[] = {\n" + entries + "};\n";
   text += "}  // namespace\n" + table_function(id) + " {\n  return {" + table + "VERSION, " +
           (vertices.empty() ? "nullptr" : "vertices") + ", " + std::to_string(vertices.size()) +

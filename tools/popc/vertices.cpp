@@ -1,6 +1,7 @@
 #include "vertices.h"
 
 #include <algorithm>
+#include <cstring>
 #include <set>
 
 #include "clang/AST/RecursiveASTVisitor.h"
@@ -42,6 +43,26 @@ bool has_compute(const CXXRecordDecl* record) {
     const CXXRecordDecl* base = base_of(specifier);
     return base && has_compute(base);
   });
+}
+
+const CXXConstructorDecl* default_constructor(const CXXRecordDecl* record) {
+  for (const CXXConstructorDecl* constructor : record->ctors())
+    if (constructor->isDefaultConstructor()) return constructor;
+  return nullptr;
+}
+
+// Whether V() can be linked: constructors are often declared for the compiler's sake and defined nowhere.
+bool is_construction_defined(const CXXRecordDecl* record) {
+  const CXXConstructorDecl* constructor = default_constructor(record);
+  if (constructor && (constructor->isDeleted() || (constructor->isUserProvided() && !constructor->isDefined())))
+    return false;
+  for (const CXXBaseSpecifier& specifier : record->bases())
+    if (const CXXRecordDecl* base = base_of(specifier); base && !is_construction_defined(base)) return false;
+  for (const FieldDecl* field : record->fields())
+    if (const CXXRecordDecl* type = field->getType()->getAsCXXRecordDecl();
+        type && type->getDefinition() && !is_construction_defined(type->getDefinition()))
+      return false;
+  return true;
 }
 
 // --- names ----------------------------------------------------------------------------------------------
@@ -98,8 +119,18 @@ std::string name_of(const CXXRecordDecl* record, const ASTContext& context, For 
   return name + "<" + list + ">";
 }
 
+// Of a short vector, as poplar/VectorTypes.hpp calls it: float2, uchar4.
+std::string name_of_vector(const ExtVectorType* vector, const ASTContext& context) {
+  const QualType element = vector->getElementType();
+  std::string name = name_of(element, context, For::graph);
+  if (const std::size_t space = name.find("unsigned "); space == 0) name = "u" + name.substr(std::strlen("unsigned "));
+  if (name == "long long") name = "longlong";
+  return name + std::to_string(vector->getNumElements());
+}
+
 std::string name_of(QualType type, const ASTContext& context, For reader) {
   type = type.getCanonicalType();
+  if (const auto* vector = type->getAs<ExtVectorType>()) return name_of_vector(vector, context);
   if (const CXXRecordDecl* record = type->getAsCXXRecordDecl()) return name_of(record, context, reader);
   PrintingPolicy policy(context.getLangOpts());
   policy.SuppressTagKeyword = true;
@@ -148,6 +179,7 @@ class Finder : public RecursiveASTVisitor<Finder> {
   Vertex describe(const CXXRecordDecl* record) const {
     Vertex vertex{name_of(record, context_, For::graph), name_of(record, context_, For::code), {}};
     add_fields(record, vertex.fields);
+    vertex.constructed = record->hasNonTrivialDefaultConstructor() && is_construction_defined(record);
     return vertex;
   }
 

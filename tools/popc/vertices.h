@@ -16,6 +16,7 @@ struct Vertex {
   std::string name;  // as a graph asks for it: popops::Add<popops::Kind::FAST,half>
   std::string type;  // as code writes it
   std::vector<Field> fields;
+  bool constructed = false;  // it begins as its constructor says, whose code the file has; else as zeros
 };
 
 struct Found {

@@ -191,7 +191,7 @@ class Compiler {
     for (const auto& [name, use] : vertices_.classes) {
       profile.vertices += use.instances;
       profile.vertex_kinds.push_back(
-          {name, use.instances, use.state_bytes, use.code_bytes, use.default_estimate});
+          {name, use.instances, use.state_bytes, use.code_bytes, use.default_estimate, use.counted});
     }
   }
 

@@ -23,6 +23,7 @@ struct LoweredStep {
 struct ClassUse {
   std::uint64_t instances = 0, state_bytes = 0, code_bytes = 0;
   bool default_estimate = false;
+  bool counted = false;
 };
 
 struct VertexMemory {

@@ -198,6 +198,7 @@ class Superstep {
     ++all.instances;
     all.state_bytes += bytes;
     all.default_estimate = all.default_estimate || (!type.cycles && !type.vertex_cycles && !vertex.estimate);
+    all.counted = type.counted.has_value();
     memory_.state_bytes[tile] += bytes;
     all.code_bytes = type.code_bytes
                          ? type.code_bytes

@@ -99,7 +99,7 @@ VertexRef Graph::add_vertex(ComputeSet set, std::string_view class_name) {
   VertexData& vertex = data_->vertices.emplace_back();
   vertex.vertex_class = &found->second;
   vertex.compute_set = set.id;
-  vertex.fields.resize(found->second.fields.size());
+  for (const FieldInfo& field : found->second.fields) vertex.fields.emplace_back().value = field.initial;
   data_->compute_sets[set.id.index()].vertices.push_back(id);
   return {id};
 }

@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
+#include <numeric>
 #include <set>
 
 namespace superstep::bsp {
@@ -82,6 +85,19 @@ std::int64_t VertexFields::total_elements() const {
   return total;
 }
 
+std::int64_t VertexFields::most_elements() const {
+  std::int64_t most = 0;
+  for (const Entry& entry : entries_)
+    most = std::max(most, std::accumulate(entry.sizes.begin(), entry.sizes.end(), std::int64_t{0}));
+  return most;
+}
+
+std::size_t VertexFields::most_vectors() const {
+  std::size_t most = 0;
+  for (const Entry& entry : entries_) most = std::max(most, entry.sizes.size());
+  return most;
+}
+
 int VertexClass::field_index(std::string_view field) const {
   for (std::size_t i = 0; i < fields.size(); ++i)
     if (fields[i].name == field) return static_cast<int>(i);
@@ -102,8 +118,29 @@ void check_vertex_class(const VertexClass& description) {
   }
 }
 
+namespace {
+
+// All of a tile's workers take their turns: what a thread does in a cycle of its own is the tile's in as many
+// as there are of them.
+PerfEstimate counted_estimate(const VertexClass& description, const VertexFields& fields,
+                              std::uint32_t workers) {
+  const CountedInstructions& counted = *description.counted;
+  const double own = counted.fixed + counted.outer * static_cast<double>(fields.most_vectors());
+  const double elements = counted.element * static_cast<double>(fields.most_elements());
+  const auto rounded = [](double cycles) { return static_cast<std::uint64_t>(std::ceil(cycles)); };
+  switch (description.kind) {
+    case VertexKind::worker: return rounded(own + elements);
+    case VertexKind::multi: return workers * rounded(own + elements / workers);
+    case VertexKind::supervisor: return workers * rounded(own + elements);
+  }
+  return 0;
+}
+
+}  // namespace
+
 PerfEstimate default_estimate(const VertexClass& description, const VertexFields& fields,
                               const Device& device) {
+  if (description.counted) return counted_estimate(description, fields, device.workers);
   const auto work = 6 * static_cast<std::uint64_t>(fields.total_elements());
   switch (description.kind) {
     case VertexKind::worker: return 20 + work;

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -48,9 +49,10 @@ struct FieldInfo {
   FieldDirection direction = FieldDirection::input;
   Type type = Type::f32;
   VectorLayout layout = VectorLayout::span;
-  unsigned minimum_alignment = 0;                                      // bytes; 0: the element's own
-  bool interleaved = false;                                            // must lie in interleaved memory
-  std::size_t offset = 0;                                              // within the vertex object
+  unsigned minimum_alignment = 0;  // bytes; 0: the element's own
+  bool interleaved = false;        // must lie in interleaved memory
+  std::size_t offset = 0;          // within the vertex object
+  double initial = 0;              // of state for which no vertex says anything else
   void (*bind)(void* field, std::span<const Piece> pieces) = nullptr;  // null for state
 };
 
@@ -68,6 +70,8 @@ class VertexFields {
   Type type(std::string_view field) const;
   bool has(std::string_view field) const { return find(field) != nullptr; }
   std::int64_t total_elements() const;  // of all connected fields
+  std::int64_t most_elements() const;   // of one field
+  std::size_t most_vectors() const;     // of one field
 
  private:
   struct Entry {
@@ -90,6 +94,11 @@ struct PerfEstimate {
   PerfEstimate(Integer cycle_count, std::uint64_t flop_count = 0)  // NOLINT(google-explicit-constructor)
       : cycles(static_cast<std::uint64_t>(cycle_count)), flops(flop_count) {}
 };
+// What code shows of a vertex, in cycles of a thread: once, for each vector of the longest list, for each
+// element of the largest field.
+struct CountedInstructions {
+  double fixed = 0, outer = 0, element = 0;
+};
 struct VertexData;
 using PerfEstimateFunction = std::function<PerfEstimate(const VertexFields& fields, const Device& device)>;
 
@@ -104,6 +113,7 @@ struct VertexClass {
   bool (*status)(const void* object) = nullptr;  // what it said of its last run; null: true
   std::shared_ptr<const void> context;  // handed to construct: data that all vertices of the class share
   PerfEstimateFunction cycles;          // empty: default_estimate, and the profile says so
+  std::optional<CountedInstructions> counted;  // what default_estimate goes by
   std::function<PerfEstimate(const VertexData& vertex)>
       vertex_cycles;             // in place of `cycles`, by the graph's own data
   std::uint64_t code_bytes = 0;  // 0: the device's open constant
@@ -114,8 +124,9 @@ struct VertexClass {
 
 void check_vertex_class(const VertexClass& description);  // throws Error (invalid_argument)
 
-// Stands in for a class without a cost function: 20 cycles and 6 an element (a guess: load, work, store,
-// address arithmetic); of a multi-vertex and a supervisor the same work shared by the workers, or not.
+// Stands in for a class without a cost function: what its instructions say; where they are not counted 20
+// cycles and 6 an element (a guess: load, work, store, address arithmetic). Of a multi-vertex and a
+// supervisor the same work shared by the workers, or not.
 PerfEstimate default_estimate(const VertexClass& description, const VertexFields& fields,
                               const Device& device);
 

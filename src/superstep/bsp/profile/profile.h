@@ -52,6 +52,7 @@ struct VertexKindProfile {
   std::uint64_t instances = 0;
   std::uint64_t state_bytes = 0, code_bytes = 0;
   bool default_estimate = false;  // no cost function: cycles are the stand-in's
+  bool counted = false;           // which goes by the instructions of its code
 };
 
 // Cycles of one step, the parts of a superstep one after the other.

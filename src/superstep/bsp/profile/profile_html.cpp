@@ -93,15 +93,17 @@ class ProfilePage {
                      [](const auto& a, const auto& b) { return a.second.cycles > b.second.cycles; });
     std::vector<std::vector<std::string>> rows;
     for (const auto& [name, vertex] : sorted) {
-      bool stand_in = false;
+      const char* from = "cost function";
       for (const VertexKindProfile& kind : compilation_.vertex_kinds)
-        stand_in = stand_in || (kind.name == name && kind.default_estimate);
-      rows.push_back(
-          {name, count(vertex.instances), count(vertex.cycles), stand_in ? "stand-in" : "cost function"});
+        if (kind.name == name && kind.default_estimate) from = kind.counted ? "its instructions" : "stand-in";
+      rows.push_back({name, count(vertex.instances), count(vertex.cycles), from});
     }
     page_.table({"vertex class", "instances", "worker cycles", "from"}, rows);
-    if (std::ranges::any_of(rows, [](const auto& row) { return row.back() == "stand-in"; }))
-      page_.paragraph("A stand-in is used for a vertex without a cost function of its own.");
+    if (std::ranges::any_of(rows, [](const auto& row) { return row.back() != "cost function"; }))
+      page_.paragraph(
+          "A vertex without a cost function of its own has an estimate: from the instructions of its code, "
+          "or a "
+          "stand-in of 20 cycles and 6 an element.");
   }
 
   // Those that together take half of all cycles stand out.

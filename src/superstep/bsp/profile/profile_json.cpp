@@ -108,7 +108,8 @@ Json compilation_json(const CompilationProfile& compilation) {
                      {"instances", kind.instances},
                      {"stateBytes", kind.state_bytes},
                      {"codeBytes", kind.code_bytes},
-                     {"standInEstimate", kind.default_estimate}});
+                     {"standInEstimate", kind.default_estimate},
+                     {"countedInstructions", kind.default_estimate && kind.counted}});
   return {{"target", device_json(compilation)},
           {"planned", compilation.planned},
           {"tooFull", compilation.too_full},

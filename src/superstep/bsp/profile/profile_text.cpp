@@ -150,20 +150,24 @@ class Printer {
     std::stable_sort(sorted.begin(), sorted.end(),
                      [](const auto& a, const auto& b) { return a.second.cycles > b.second.cycles; });
     line("  Cycles by vertex type:");
-    bool stand_in = false;
+    bool counted = false, stand_in = false;
     for (const auto& [name, vertex] : sorted) {
-      const bool guessed = is_default(name);
-      stand_in = stand_in || guessed;
+      const VertexKindProfile* guessed = without_cost_function(name);
+      counted = counted || (guessed && guessed->counted);
+      stand_in = stand_in || (guessed && !guessed->counted);
       line("    {} ({} instances): {}{}", name, count(vertex.instances), count(vertex.cycles),
-           guessed ? " *" : "");
+           !guessed           ? ""
+           : guessed->counted ? " *"
+                              : " **");
     }
-    if (stand_in) line("    * no cost function: a stand-in of 20 cycles and 6 an element");
+    if (counted) line("    * no cost function: an estimate from the instructions of its code");
+    if (stand_in) line("    ** no cost function: a stand-in of 20 cycles and 6 an element");
   }
 
-  bool is_default(const std::string& name) const {
+  const VertexKindProfile* without_cost_function(const std::string& name) const {
     for (const VertexKindProfile& kind : profile_.compilation.vertex_kinds)
-      if (kind.name == name) return kind.default_estimate;
-    return false;
+      if (kind.name == name) return kind.default_estimate ? &kind : nullptr;
+    return nullptr;
   }
 
   void steps() {

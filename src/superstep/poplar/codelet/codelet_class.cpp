@@ -144,6 +144,26 @@ bsp::FieldInfo machine_field(const table::Field& field, std::size_t header) {
   return info;
 }
 
+// What a constructor has left in the vertex's own numbers stays there until a graph says otherwise.
+void read_initial_values(bsp::VertexClass& description) {
+  const auto alignment = static_cast<std::align_val_t>(description.object_alignment);
+  const auto free = [&](std::byte* memory) { ::operator delete(memory, alignment); };
+  const std::unique_ptr<std::byte, decltype(free)> memory(
+      static_cast<std::byte*>(::operator new(description.object_bytes, alignment)), free);
+  construct(memory.get(), description.context.get());
+  for (bsp::FieldInfo& field : description.fields) {
+    if (field.shape != bsp::FieldShape::state) continue;
+    superstep::dispatch(field.type, [&]<class T>() {
+      T value;
+      std::memcpy(&value, memory.get() + field.offset, sizeof value);
+      if constexpr (std::is_same_v<T, superstep::f16> || std::is_same_v<T, superstep::bf16>)
+        field.initial = static_cast<float>(value);
+      else
+        field.initial = static_cast<double>(value);
+    });
+  }
+}
+
 }  // namespace
 
 const vertex_table::Field* CodeletClass::find(std::string_view field) const {
@@ -168,7 +188,9 @@ bsp::VertexClass machine_class(std::shared_ptr<const CodeletClass> codelet) {
   result.destroy = destroy;
   result.compute = compute;
   result.status = status;
+  if (const table::Mix& mix = *entry.mix; mix.fixed > 0) result.counted = {mix.fixed, mix.outer, mix.element};
   result.context = std::move(codelet);
+  read_initial_values(result);
   return result;
 }
 

@@ -17,7 +17,7 @@ struct CodeletClass {
   const vertex_table::Field* find(std::string_view field) const;  // null when there is none
 };
 
-// A vertex is memory that begins as zeros: its constructor, which need not be defined, is never called.
+// A vertex is memory that begins as zeros, in which its constructor runs where its code is there.
 superstep::bsp::VertexClass machine_class(std::shared_ptr<const CodeletClass> codelet);
 
 }  // namespace poplar::core

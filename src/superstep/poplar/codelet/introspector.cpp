@@ -100,10 +100,18 @@ std::vector<double> FieldData::initialValues(std::size_t vector) const {
         values.push_back(variable.initial->values ? variable.initial->values->at(run.element + i * run.stride)
                                                   : variable.initial->splat);
     }
-  if (values.size() != elementsOf(vector) || values.empty())
+  if (values.size() != elementsOf(vector))
     throw poplar_error(fmt::format("vertex {}: what field '{}' holds is not known before the program runs",
                                    facts_->vertex.codelet().entry->name, facts_->name));
   return values;
+}
+
+double FieldData::firstInitialValue() const {
+  const std::vector<double> values = initialValues(0);
+  if (values.empty())
+    throw poplar_error(
+        fmt::format("vertex {}: field '{}' is empty", facts_->vertex.codelet().entry->name, facts_->name));
+  return values.front();
 }
 
 layout::Vector FieldData::getProfilerVectorLayout(std::size_t level) const {

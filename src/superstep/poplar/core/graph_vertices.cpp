@@ -76,6 +76,14 @@ void check_type(const Field& field, const Tensor& tensor) {
                                  tensor.elementType().toString(), Type(field.info->type).toString()));
 }
 
+// A list is as long as its last vector that was named, or as setFieldSize says.
+void make_room(const Field& field) {
+  if (is_list(field) && field.reference.isIndexed() &&
+      field.reference.getIndex() >= field.connection().tensors.size())
+    field.graph.state->graph.set_field_size({field.machine_vertex(), field.reference.getName()},
+                                            field.reference.getIndex() + 1);
+}
+
 // The machine's refusals of a connection.
 template <class F>
 void connecting(const Field& field, F&& connect) {
@@ -85,6 +93,7 @@ void connecting(const Field& field, F&& connect) {
   if (!field.reference.isIndexed() && field.connection().connected)
     throw graph_connection_error(field.where() + ": it has its edges already");
   try {
+    make_room(field);
     connect();
   } catch (const superstep::Error& error) {
     throw graph_connection_error(error.what());
@@ -211,10 +220,14 @@ void Graph::setFieldSize(FieldRef reference, std::size_t size) {
   guarded([&] {
     const bool one_of_a_list = field.info->shape == table::STATE_VECTOR_LIST && reference.isIndexed();
     if (field.info->shape == table::STATE_VECTOR || one_of_a_list) {
+      make_room(field);
       const superstep::Tensor zeros(core::machine_type(Type(field.info->type)),
                                     {static_cast<std::int64_t>(size)});
       handle().graph.connect(field.machine(), own_variable(field, zeros, false));
     } else if (is_list(field)) {
+      if (size < field.connection().tensors.size())
+        throw graph_connection_error(fmt::format("{}: {} vectors, and it has {} already", field.where(), size,
+                                                 field.connection().tensors.size()));
       handle().graph.set_field_size(field.machine(), size);
     } else {
       throw poplar_error(
@@ -251,6 +264,7 @@ void Graph::setFieldValues(FieldRef reference, const void* values, std::size_t c
     if (vector != is_list)
       throw poplar_error(fmt::format("{}: {} takes {}", field.where(), shape_name(field.info->shape),
                                      vector ? "a list" : "a number"));
+    make_room(field);
     if (vector)
       handle().graph.connect(field.machine(), own_variable(field, converted, false));
     else

@@ -34,6 +34,12 @@ const std::string& OptionFlags::at(StringRef option) const {
   return found->second;
 }
 
+std::ostream& operator<<(std::ostream& out, const OptionFlags& flags) {
+  Json json = Json::object();
+  for (const auto& [name, value] : flags) json[name] = value;
+  return out << json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
 ProfileValue getAsProfileValue(const OptionFlags& flags) {
   ProfileValue::Map values;
   for (const auto& [name, value] : flags) values.emplace(name, value);

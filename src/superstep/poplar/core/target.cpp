@@ -21,6 +21,13 @@ std::pair<double, double> limits_of(const Type& type) {
   });
 }
 
+// What makes one target another.
+auto facts_of(const core::TargetData& data) {
+  const core::bsp::Device& device = data.device;
+  return std::tie(data.type, data.arch, device.ipus, device.tiles_per_ipu, device.bytes_per_tile,
+                  device.workers, device.clock_hz);
+}
+
 }  // namespace
 
 std::string toString(TargetType type) {
@@ -47,11 +54,11 @@ const core::TargetData& Target::data() const {
 
 bool Target::equals(const Target& other) const {
   if (data_ == other.data_) return true;
-  if (!data_ || !other.data_) return false;
-  const core::bsp::Device &a = data_->device, &b = other.data_->device;
-  return data_->type == other.data_->type && data_->arch == other.data_->arch && a.ipus == b.ipus &&
-         a.tiles_per_ipu == b.tiles_per_ipu && a.bytes_per_tile == b.bytes_per_tile &&
-         a.workers == b.workers && a.clock_hz == b.clock_hz;
+  return data_ && other.data_ && facts_of(*data_) == facts_of(*other.data_);
+}
+bool Target::isBefore(const Target& other) const {
+  if (!data_ || !other.data_) return !data_ && other.data_;
+  return facts_of(*data_) < facts_of(*other.data_);
 }
 
 TargetType Target::getTargetType() const { return data().type; }

@@ -18,7 +18,7 @@ namespace core {
 namespace {
 
 constexpr std::string_view format = "superstep-poplar-executable";
-constexpr int version = 1;  // of what follows; another is refused
+constexpr int version = 2;  // of what follows; another is refused
 
 std::string name_of_content(std::string_view bytes) {
   superstep::Sha256 hash;

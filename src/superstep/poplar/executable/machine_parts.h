@@ -80,7 +80,8 @@ POPLAR_ARCHIVED(Device, x.name, x.ipus, x.tiles_per_ipu, x.workers, x.bytes_per_
 POPLAR_ARCHIVED(TileMemory, x.variables, x.constants, x.vertex_state, x.vertex_code, x.exchange_code,
                 x.control_code, x.runtime, x.host_buffers, x.not_always_live, x.gaps)
 POPLAR_ARCHIVED(LivenessStep, x.name, x.kind, x.not_always_live_bytes, x.max_tile_bytes, x.largest)
-POPLAR_ARCHIVED(VertexKindProfile, x.name, x.instances, x.state_bytes, x.code_bytes, x.default_estimate)
+POPLAR_ARCHIVED(VertexKindProfile, x.name, x.instances, x.state_bytes, x.code_bytes, x.default_estimate,
+                x.counted)
 POPLAR_ARCHIVED(StepCost, x.sync, x.exchange, x.global_exchange, x.host_exchange, x.compute, x.control)
 POPLAR_ARCHIVED(StepProfile, x.name, x.kind, x.cost, x.vertices, x.compute_tiles, x.compute_cycles_all,
                 x.compute_cycles_busy, x.exchange_cycles_all, x.exchanged_bytes, x.link_bytes, x.host_bytes,

@@ -1,6 +1,7 @@
 // Epilogues behind convolutions and products, against the same steps in f64.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <optional>
 
@@ -22,6 +23,10 @@ double activate(const EpilogueStep& s, double v) {
     case Activation::sigmoid: return 1 / (1 + std::exp(-v));
     case Activation::tanh: return std::tanh(v);
     case Activation::gelu_erf: return v * (1 + std::erf(v / std::sqrt(2.0))) / 2;
+    case Activation::gelu_tanh:
+      return v * (1 + std::tanh(0.7978845608028654 * (v + 0.044715 * v * v * v))) / 2;
+    case Activation::hard_swish: return v * std::clamp(v / 6 + 0.5, 0.0, 1.0);
+    case Activation::clip: return std::clamp(v, a, static_cast<double>(s.beta));
     case Activation::silu: return v / (1 + std::exp(-v));
     default: return v;
   }
@@ -194,6 +199,30 @@ TEST(Epilogue, behind_convolutions) {
       check_convolution(c, seed, true, seed % 5 == 4 ? ElementType::bf16 : ElementType::f32);
       check_convolution(c, seed, false, seed % 7 == 6 ? ElementType::bf16 : ElementType::f32);
     }
+  });
+}
+
+// Each activation behind a product and behind a depthwise convolution, by whole vectors and by the last few
+// channels.
+TEST(Epilogue, activations_are_rounded_once_where_results_are_bf16) {
+  static constexpr Activation last[] = {Activation::relu,     Activation::leaky_relu, Activation::tanh,
+                                        Activation::gelu_erf, Activation::gelu_tanh,  Activation::silu,
+                                        Activation::clip,     Activation::hard_swish};
+  for_each_instruction_set([] {
+    std::uint64_t seed = 0;
+    for (const Activation activation : last)
+      for (const bool biased : {false, true})
+        for (const std::int64_t groups : {1, 71}) {
+          Convolution c;
+          c.window = {.height = groups > 1 ? 3 : 1, .width = groups > 1 ? 5 : 1};
+          c.x = dense_image(5, 17, 2, 71);
+          c.y = dense_image(6 - c.window.height, 18 - c.window.width, 2, 71);
+          c.groups = groups;
+          if (biased) c.epilogue.bias();
+          c.epilogue.activate(activation, activation == Activation::clip ? -0.25f : 0.1f, 0.5f);
+          for (const ElementType type : {ElementType::f32, ElementType::bf16})
+            check_convolution(c, ++seed, true, type);
+        }
   });
 }
 

@@ -14,9 +14,10 @@ GuardedBuffer random_buffer(std::int64_t elements, std::uint64_t seed) {
   return buffer;
 }
 
-GuardedBuffer packed(const Convolution& c, const GuardedBuffer& w, WeightLayout layout) {
-  const WeightTransfer transfer = weight_transfer(c, layout, WeightOrder::out_in_taps, ElementType::f32);
-  GuardedBuffer buffer(ElementType::f32, static_cast<std::int64_t>(packed_elements(transfer)));
+GuardedBuffer packed(const Convolution& c, const GuardedBuffer& w, WeightLayout layout,
+                     ElementType type = ElementType::f32) {
+  const WeightTransfer transfer = weight_transfer(c, layout, WeightOrder::out_in_taps, type);
+  GuardedBuffer buffer(type, static_cast<std::int64_t>(packed_elements(transfer)));
   run_kernel(*require_kernel(prepare_pack(transfer)), {w.data()}, {buffer.data()});
   return buffer;
 }
@@ -70,15 +71,32 @@ ExpandedDepthwise random_pair(std::uint64_t seed, Activation activation) {
   return pair;
 }
 
+// The same with images of bf16: x of an even number of channels, y of bf16 or f32.
+ExpandedDepthwise random_narrow_pair(std::uint64_t seed, Activation activation) {
+  ExpandedDepthwise pair = random_pair(seed, activation);
+  Convolution &e = pair.expand, &d = pair.depthwise;
+  e.x.channels += e.x.channels % 2;
+  e.x.column_stride = std::max(e.x.column_stride, e.x.channels);
+  e.x.row_stride = e.x.columns() * e.x.column_stride;
+  e.x.type = e.y.type = d.x.type = ElementType::bf16;
+  if (seed % 5 != 0) d.y.type = ElementType::bf16;
+  return pair;
+}
+
 struct Parameters {
   GuardedBuffer w_e, bias_e, w_d, bias_d;
 };
 
+// Weights of an expansion in bf16 are such that packing leaves them as they are.
 Parameters random_parameters(const ExpandedDepthwise& pair, std::uint64_t seed) {
   const std::int64_t channels = pair.depthwise.x.channels;
   const Window& w = pair.depthwise.window;
-  return {random_buffer(channels * pair.expand.x.channels, seed + 1), random_buffer(channels, seed + 2),
-          random_buffer(channels * w.height * w.width, seed + 3), random_buffer(channels, seed + 4)};
+  Parameters p{random_buffer(channels * pair.expand.x.channels, seed + 1), random_buffer(channels, seed + 2),
+               random_buffer(channels * w.height * w.width, seed + 3), random_buffer(channels, seed + 4)};
+  if (pair.expand.x.type == ElementType::bf16)
+    for (std::int64_t i = 0; i < p.w_e.size(); ++i)
+      p.w_e.set(i, static_cast<double>(static_cast<float>(bf16(p.w_e.as<float>()[i]))));
+  return p;
 }
 
 // The two convolutions one after the other.
@@ -108,7 +126,7 @@ int wrong_elements(const ExpandedDepthwise& pair, Activation activation, std::ui
   GuardedBuffer x = image_buffer(pair.expand.x), y = image_buffer(pair.depthwise.y);
   x.fill_random(seed), y.fill_random(seed + 5);
   const Parameters p = random_parameters(pair, seed);
-  const GuardedBuffer w_e = packed(pair.expand, p.w_e, WeightLayout::taps_in_out);
+  const GuardedBuffer w_e = packed(pair.expand, p.w_e, expansion_layout(pair), pair.expand.x.type);
   const GuardedBuffer w_d = packed(pair.depthwise, p.w_d, WeightLayout::taps_channels);
   std::vector<const void*> inputs{x.data(), w_e.data(), p.bias_e.data(), w_d.data()};
   if (pair.depthwise.epilogue.inputs() > 0) inputs.push_back(p.bias_d.data());
@@ -117,7 +135,7 @@ int wrong_elements(const ExpandedDepthwise& pair, Activation activation, std::ui
   for_each_element(pair.depthwise.y, [&](std::int64_t h, std::int64_t w, std::int64_t n, std::int64_t c) {
     actual.push_back(y.get(address_of(pair.depthwise.y, h, w, n, c)) + error);
   });
-  return count_wrong(reference(pair, p, x, activation), 30, ElementType::f32,
+  return count_wrong(reference(pair, p, x, activation), 30, pair.depthwise.y.type,
                      [&](std::size_t i) { return actual[i]; });
 }
 
@@ -130,6 +148,24 @@ TEST(ExpandedDepthwise, agrees_with_the_two_convolutions_whatever_the_shape) {
           << "seed " << seed << ": " << describe(pair.depthwise);
     }
   });
+}
+
+// What lies between is not rounded: results are within the rounding of f32 sums, and of y's type.
+TEST(ExpandedDepthwise, agrees_with_the_two_convolutions_in_bf16) {
+  for_each_instruction_set([] {
+    for (std::uint64_t seed = 0; seed < 24; ++seed) {
+      const Activation activation = activations[seed % std::size(activations)];
+      const ExpandedDepthwise pair = random_narrow_pair(seed, activation);
+      EXPECT_EQ(wrong_elements(pair, activation, seed), 0)
+          << "seed " << seed << ": " << describe(pair.depthwise);
+    }
+  });
+}
+
+TEST(ExpandedDepthwise, a_wrong_result_in_bf16_is_noticed) {
+  const ExpandedDepthwise pair = random_narrow_pair(5, Activation::silu);
+  ASSERT_EQ(pair.depthwise.y.type, ElementType::f32);
+  EXPECT_EQ(wrong_elements(pair, Activation::silu, 5, 1e-2), pair.depthwise.y.element_count());
 }
 
 TEST(ExpandedDepthwise, a_wrong_result_is_noticed) {
@@ -155,7 +191,11 @@ TEST(ExpandedDepthwise, says_what_it_does_not_take) {
             "the depthwise loop has no such epilogue");
   EXPECT_EQ(reason([](ExpandedDepthwise& p) { p.expand.window.height = 3; }),
             "the expansion is not pointwise");
-  EXPECT_EQ(reason([](ExpandedDepthwise& p) { p.expand.x.type = ElementType::bf16; }), "an image is not f32");
+  EXPECT_EQ(reason([](ExpandedDepthwise& p) { p.expand.x.type = ElementType::f16; }),
+            "images must be f32 or bf16");
+  EXPECT_EQ(
+      reason([](ExpandedDepthwise& p) { p.expand.x.type = ElementType::bf16, p.expand.x.channels = 3; }),
+      "an odd channel of x has no pair");
   EXPECT_EQ(reason([](ExpandedDepthwise& p) { p.depthwise.groups = 1; }), "the second one is not depthwise");
 }
 

@@ -260,6 +260,42 @@ TEST(VectorProgram, activations_follow_their_definitions) {
   });
 }
 
+// GELU has an approximation of its own (vector_math-inl.h): from where it vanishes to where it is x, dense
+// enough to meet the worst of it, and both ends beyond.
+std::vector<float> numbers_of_gelu() {
+  std::vector<float> x{0.0f, -0.0f, 1e-30f, -1e-30f, 60.0f, -60.0f, 1e30f, -1e30f};
+  for (int i = -70000; i <= 70000; ++i) x.push_back(static_cast<float>(i) * 1e-4f);
+  return x;
+}
+
+TEST(VectorProgram, gelu_follows_erf_over_its_range) {
+  for_each_instruction_set([] {
+    const std::vector<float> x = numbers_of_gelu();
+    const auto y =
+        evaluate([](auto& p, Value v) { return p.unary(VectorOp::activate, v, Activation::gelu_erf); }, x);
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      const double t = static_cast<double>(x[i]), exact = t * (1 + std::erf(t / std::sqrt(2))) / 2;
+      ASSERT_NEAR(exact, y[i], 2.5e-7 * std::abs(t)) << x[i];
+      if (std::abs(t) >= 5.9) {
+        ASSERT_EQ(std::max(x[i], 0.0f), y[i]) << x[i];
+      }
+    }
+  });
+}
+
+TEST(VectorProgram, the_slope_of_gelu_follows_erf_over_its_range) {
+  for_each_instruction_set([] {
+    const std::vector<float> x = numbers_of_gelu();
+    const auto slopes = evaluate(
+        [](auto& p, Value v) { return p.unary(VectorOp::activation_gradient, v, Activation::gelu_erf); }, x);
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      const double t = static_cast<double>(x[i]);
+      const double density = std::exp(-t * t / 2) / std::sqrt(2 * pi);
+      ASSERT_NEAR((1 + std::erf(t / std::sqrt(2))) / 2 + t * density, slopes[i], 6e-7) << x[i];
+    }
+  });
+}
+
 TEST(VectorProgram, derivatives_are_slopes_of_the_activations) {
   for_each_instruction_set([] {
     const std::vector<float> x = ordinary_numbers();

@@ -293,6 +293,48 @@ TEST(CpuTarget, PackedWeightsAreThereWhenTheyAreAskedFor) {
   agree();
 }
 
+// A normalisation is folded into weights that are then packed: neither the weights nor what they are when it
+// is folded in have a place of their own beside the packed ones, on any number of threads.
+TEST(CpuTarget, WhatPackedWeightsAreMadeOfPassesThrough) {
+  const auto normalised = [](std::int64_t batch) {
+    graph::Graph graph("normalised");
+    op::Builder b(graph);
+    test::Layers layers(b, 6);
+    op::Var x = b.input("x", ElementType::f32, {batch, 256, 3, 2});
+    for (const char* name : {"a", "b", "c"}) {
+      const auto state = [&](const char* part, double value) {
+        return b.state(std::string(name) + part, Tensor::full(ElementType::f32, {256}, value));
+      };
+      x = op::relu(op::batch_normalization(layers.conv(x, name, 256, 1), state(".scale", 1.25),
+                                           state(".shift", 0.5), state(".mean", -0.5),
+                                           state(".variance", 2)));
+    }
+    b.output("y", x);
+    return graph;
+  };
+  for (const int threads : {1, 3}) {
+    const auto reference = target::find_target("reference").compile(normalised, {.batch = 2});
+    const auto cpu = target::find_target("cpu").compile(normalised, {.batch = 2, .threads = threads});
+    const target::PlanSummary summary = cpu->summary();
+    EXPECT_LT(summary.constant_bytes, summary.state_bytes * 5 / 4);  // packed: no other copy of all weights
+    const auto inputs = inputs_of(*cpu);
+    auto outputs = outputs_of(*cpu), expected = outputs_of(*reference);
+    const auto agree = [&] {
+      cpu->run(inputs, outputs);
+      reference->run(inputs, expected);
+      expect_close(outputs[0], expected[0], 1e-4, "normalised");
+    };
+    agree();
+    for (const std::string& name : cpu->state_names()) {
+      if (!name.starts_with("b.") || name.ends_with("variance")) continue;
+      const Tensor other = test::random_tensor(ElementType::f32, cpu->state(name).shape(), 77, 0.1);
+      cpu->set_state(name, other);
+      reference->set_state(name, other);
+      agree();
+    }
+  }
+}
+
 TEST(PlanCache, CompilesAShapeOnceAndKeepsItsStates) {
   target::PlanCache plans(target::find_target("cpu"), models()[1].model, {.threads = 1});
   target::Executable& first = plans.at(8);

@@ -95,6 +95,19 @@ output "q" = %q)"),
   EXPECT_EQ(count_of(graph, "Cast"), 3);  // x, w, q
 }
 
+// A depthwise convolution sums no channels: where nothing is trained it goes by those that it has.
+TEST(Autocast, ReducesDepthwiseConvolutionsOnRequest) {
+  const Graph wide = graph_of(R"(input %x : f32[1,16,3,3]
+state %w : f32[16,1,1,1] = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0]
+%d : f32[1,16,3,3] = Conv(%x, %w) {group = 16}
+output "d" = %d)");
+  EXPECT_EQ(typed_operators(autocast(wide, ElementType::bf16)), (std::vector<std::string>{"Conv:f32"}));
+  EXPECT_EQ(typed_operators(verified(autocast(wide, ElementType::bf16, {.depthwise = true}))),
+            (std::vector<std::string>{"Cast:bf16", "Cast:bf16", "Conv:bf16", "Cast:f32"}));
+  EXPECT_EQ(typed_operators(autocast(wide, ElementType::bf16, {.least_width = 17, .depthwise = true})),
+            (std::vector<std::string>{"Conv:f32"}));
+}
+
 TEST(Autocast, LeavesOtherTypesAndGraphsWithoutProductsAlone) {
   const Graph f64 = graph_of("input %x : f64[2,2]\n%y : f64[2,2] = MatMul(%x, %x)\noutput \"y\" = %y");
   EXPECT_EQ(typed_operators(autocast(f64, ElementType::bf16, {.least_width = 1})),

@@ -138,7 +138,7 @@ std::vector<transform::Pass> Model::passes(bool training) const {
                 "--precision", "train in f32 or bf16, and serve the run in f16");
   std::vector<transform::Pass> passes;
   const ElementType precision = precision_of(settings_.precision);
-  if (precision != ElementType::f32) passes.push_back(transform::autocast_pass(precision));
+  if (precision != ElementType::f32) passes.push_back(transform::autocast_pass(precision, training));
   if (training) passes.push_back(training_step_of(recipe(), settings_));
   return passes;
 }

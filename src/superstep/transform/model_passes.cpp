@@ -15,9 +15,11 @@ constexpr double reduced_rounding = 0.1;
 // The same for operands in bytes.
 constexpr double byte_rounding = 0.3;
 
-Pass autocast_pass(ElementType reduced) {
+Pass autocast_pass(ElementType reduced, bool trained) {
+  const AutocastOptions options{.depthwise = !trained && reduced == ElementType::bf16};
   return {.name = "autocast",
-          .run = rebuild([reduced](const graph::Graph& model) { return autocast(model, reduced); }),
+          .run = rebuild(
+              [reduced, options](const graph::Graph& model) { return autocast(model, reduced, options); }),
           .summary = "products in bf16 or f16, what needs it in f32",
           .rounding = reduced_rounding};
 }

@@ -13,7 +13,8 @@
 
 namespace superstep::transform {
 
-Pass autocast_pass(ElementType reduced);  // transform/precision/precision.h
+// transform/precision/precision.h. What is `trained` keeps depthwise convolutions in f32.
+Pass autocast_pass(ElementType reduced, bool trained = true);
 
 // transform/precision/quantize.h. `options` is asked which products of a model stay as they are.
 Pass quantize_pass(RangeTable ranges, std::function<QuantizeOptions(const graph::Graph& model)> options);

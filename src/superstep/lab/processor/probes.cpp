@@ -220,7 +220,7 @@ Probe probe(std::uint64_t number) {
               .batch = kind.batches[(round / 2 + round) % 4],
               .graph = {}};
   std::vector<transform::Pass> passes;
-  if (probe.precision == "bf16") passes.push_back(transform::autocast_pass(ElementType::bf16));
+  if (probe.precision == "bf16") passes.push_back(transform::autocast_pass(ElementType::bf16, probe.trains));
   probe.graph = [&kind, number, passes, trains = probe.trains](std::int64_t batch) {
     graph::Graph graph("probe");
     Builder b(graph);

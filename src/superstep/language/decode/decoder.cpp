@@ -15,7 +15,7 @@ namespace superstep::language {
 namespace {
 
 // Tokens that go through the model together: their activations stay in the caches.
-constexpr std::int64_t tokens_at_a_time = 48;
+constexpr std::int64_t tokens_at_a_time = 96;
 // By matrix registers more of them: they multiply faster than memory brings the weights.
 constexpr std::int64_t tokens_by_tiles = 256, fewest_by_tiles = 8;
 // Rows that a thread takes at a time: about 64 kB of weights of a width of 4096 in 16 bits.

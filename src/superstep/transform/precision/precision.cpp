@@ -96,6 +96,8 @@ class Autocast {
     const bool convolution = op::is_convolution(kind),
                transposed = op::transposes_left(kind, node.attributes);
     const std::int64_t group = node.attributes.integer("group", 1);
+    if (convolution && options_.depthwise && group > 1 && group == a[1] && group == result[1])
+      return group >= options_.least_width;
     const std::int64_t summed = convolution ? a[1] / group : a[a.rank() - (transposed ? 2 : 1)];
     const std::int64_t given = convolution ? result[1] / group : b.rank() > 1 ? result[result.rank() - 1] : 1;
     return summed >= options_.least_width && given >= options_.least_width;

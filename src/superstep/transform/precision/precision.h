@@ -29,6 +29,9 @@ struct AutocastOptions {
   // Products that sum fewer channels, or give fewer, stay in f32: the first layers of an image's few channels
   // and the last ones before the outputs, where rounding costs most and reduced precision gains nothing.
   std::int64_t least_width = 16;
+  // Convolutions that keep channels apart sum none, and go by those that they have instead: where nothing is
+  // trained half the bytes are worth the rounding. Otherwise they stay in f32.
+  bool depthwise = false;
 };
 graph::Graph autocast(const graph::Graph& model, ElementType reduced, const AutocastOptions& options = {});
 

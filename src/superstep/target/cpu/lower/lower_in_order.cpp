@@ -21,6 +21,7 @@ Plan Lowering::run() {
   fusion_ = find_fusion(graph_, leaves_, section_of_, taken);
   find_early_updates();
   for (Section section : {Section::prepare, Section::body, Section::update}) lower_section(section);
+  shorten_prepare();
   plan_.prepare = resolve(draft(Section::prepare), Space::arena, prepare_bytes_);
   plan_.body = resolve(draft(Section::body), Space::arena, plan_.arena_bytes);
   plan_.arena_bytes = std::max(plan_.arena_bytes, prepare_bytes_);

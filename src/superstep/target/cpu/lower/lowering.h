@@ -1,12 +1,14 @@
 // From nodes to steps: the state of one compilation, and the table of ways to lower each operator.
 //
 // lowering.cpp: the order of things; lowering_sections.cpp: which node runs when; lowering_states.cpp: states
-// and sums over micro-batches; lowering_operands.cpp: values and their memory; lower_*.cpp: the operators.
+// and sums over micro-batches; lowering_operands.cpp: values and their memory; lowering_prepare.cpp: what is
+// made of parameters in passing; lower_*.cpp: the operators.
 #pragma once
 
 #include <expected>
 #include <map>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <variant>
@@ -159,6 +161,10 @@ class Lowering {
     std::vector<DraftStep> steps;
     std::vector<Block> blocks;
   };
+  // Pieces of shared memory, by number.
+  struct PieceUse {
+    std::set<std::size_t> made, elsewhere, initial;
+  };
   void divide();
   bool is_early(NodeId id) const;
   void find_early_updates();
@@ -193,6 +199,14 @@ class Lowering {
   Section section_of_value(ValueId id) const;
   std::size_t byte_count(ValueId id) const;
   std::size_t shared_bytes(std::size_t bytes);
+  std::size_t piece_at(std::size_t offset) const;  // of shared memory, the one that holds this byte
+  void shorten_prepare();
+  void order_prepare();
+  PieceUse use_of_pieces();
+  std::map<std::size_t, std::size_t> blocks_of_passing(const PieceUse& use);
+  std::vector<std::size_t> moved_pieces(const PieceUse& use,
+                                        const std::map<std::size_t, std::size_t>& blocks);
+  static void set_lifetimes(Draft& draft);
   std::size_t accumulator_bytes(std::size_t bytes);
   void note_sum(std::size_t offset, std::size_t bytes, Sum sum);
   Draft& draft(Section section) { return drafts_[static_cast<std::size_t>(section)]; }
@@ -222,6 +236,11 @@ class Lowering {
   std::vector<AttentionMatch> attentions_;
   Fusion fusion_;
   std::map<int, std::vector<NodeId>> early_updates_;  // optimiser nodes, by the node of the body they follow
+  // A piece of shared memory, as it was asked for.
+  struct SharedPiece {
+    std::size_t offset, bytes;
+  };
+  std::vector<SharedPiece> shared_pieces_;  // one behind the other
   Draft drafts_[3];
   std::size_t prepare_bytes_ = 0;
   Section section_ = Section::body;

@@ -196,6 +196,7 @@ std::size_t Lowering::byte_count(ValueId id) const {
 std::size_t Lowering::shared_bytes(std::size_t bytes) {
   const std::size_t offset = plan_.shared_bytes;
   plan_.shared_bytes += aligned(bytes);
+  shared_pieces_.push_back({offset, aligned(bytes)});
   return offset;
 }
 

@@ -58,7 +58,7 @@ CpuExecutable::CpuExecutable(Plan plan, std::vector<PortPlan> inputs, std::vecto
       pool_(options.threads),
       shared_(plan_.shared_bytes),
       update_(plan_.update_bytes),
-      initial_(plan_),
+      initial_(plan_, options.threads),
       arenas_(arena_count(plan_, options), plan_.arena_bytes, static_cast<std::size_t>(options.threads)) {
   for (const PortPlan& input : inputs_) input_ports_.push_back(input.port);
   for (const PortPlan& output : outputs_) output_ports_.push_back(output.port);
@@ -94,14 +94,16 @@ void CpuExecutable::open_exchange() {
 
 CpuExecutable::~CpuExecutable() = default;
 
-// What only this reads is released step by step, so that weights and what is packed of them are never there
-// twice.
+// What only this reads passes through a little memory, so that weights and what is packed of them are never
+// there twice: that memory is mostly in the cache, and a system takes longer to clear pages for weights than
+// it takes to read them.
 void CpuExecutable::prepare(const Run& run) {
-  initial_.refill(shared_);
+  const Memory passing(initial_.passing_bytes());
+  Place place{0, arenas_.at(0), nullptr, true};
+  place.passing = &passing;
   for (std::size_t i = 0; i < plan_.prepare.size(); ++i) {
-    run_steps({std::span(plan_.prepare).subspan(i, 1), i, false}, run, {0, arenas_.at(0), nullptr, true},
-              workers_[0]);
-    initial_.release_behind(i, shared_);
+    initial_.fill_passing(i, pool_, passing);
+    run_steps({std::span(plan_.prepare).subspan(i, 1), i, false}, run, place, workers_[0]);
   }
   prepared_ = true;
 }
@@ -221,7 +223,10 @@ std::byte* CpuExecutable::address(const Operand& operand, const Run& run, const 
   switch (operand.space) {
     case Space::arena: return place.arena + operand.offset;
     case Space::update: return update_.data() + operand.offset;
-    case Space::shared: return shared_.data() + operand.offset;
+    case Space::shared: {
+      std::byte* const passing = place.passing ? initial_.place_of(operand.offset, *place.passing) : nullptr;
+      return passing ? passing : shared_.data() + operand.offset;
+    }
     case Space::accumulator: return place.accumulator + operand.offset;
     case Space::input:  // read only: the const of the user's tensor is kept by every kernel
       return const_cast<std::byte*>(run.inputs[operand.port].bytes()) +
@@ -307,8 +312,8 @@ const StateSlot& CpuExecutable::slot(std::string_view name) const {
 Tensor CpuExecutable::state(std::string_view name) const {
   const StateSlot& state = slot(name);
   Tensor tensor(state.type.element, state.type.shape);
-  if (const Tensor* released = initial_.released(state.offset))
-    released->copy_to(tensor.bytes());
+  if (const Tensor* passing = initial_.passing(state.offset))
+    passing->copy_to(tensor.bytes());
   else
     std::memcpy(tensor.bytes(), shared_.data() + state.offset, tensor.byte_count());
   return tensor;

@@ -53,7 +53,8 @@ class CpuExecutable : public Executable {
     std::byte *arena, *accumulator;
     bool all_threads;
     std::size_t group = 0;
-    bool ends_group = false;  // the last micro-batch of its group: what it sums is complete
+    bool ends_group = false;          // the last micro-batch of its group: what it sums is complete
+    const Memory* passing = nullptr;  // of `prepare`: where weights are that have no place of their own
   };
 
   // Of a step that several micro-batches take together: the pointers of each.

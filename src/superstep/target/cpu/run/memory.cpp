@@ -46,11 +46,6 @@ Memory::Memory(std::span<float> values)
       data_(reinterpret_cast<std::byte*>(values.data()), [](std::byte*) {}),
       own_(false) {}
 
-void Memory::release_part(std::size_t offset, std::size_t bytes) {
-  const std::span<std::byte> pages = own_ ? whole_pages(data() + offset, bytes) : std::span<std::byte>();
-  if (!pages.empty()) ::madvise(pages.data(), pages.size(), MADV_DONTNEED);
-}
-
 void Memory::release() {
   if (!own_) return;
   const std::span<std::byte> pages = whole_pages(data(), size_);

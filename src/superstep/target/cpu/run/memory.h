@@ -19,9 +19,6 @@ class Memory {
   // Zeroes it, and lets go of the room that it takes until it is touched again. Somebody else's is left
   // alone.
   void release();
-  // Lets go of the room that a part takes; what it holds is of no use afterwards. Somebody else's is left
-  // alone.
-  void release_part(std::size_t offset, std::size_t bytes);
 
  private:
   std::size_t size_;

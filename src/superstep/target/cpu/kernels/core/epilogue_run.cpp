@@ -243,7 +243,8 @@ template <bool bias, class Added, class Result>
 EpilogueFunction* usual_forward(Activation activation) {
   if (activation == Activation::relu) return usual_of<bias, Added, Result, Rectifier::relu>;
   if (activation == Activation::leaky_relu) return usual_of<bias, Added, Result, Rectifier::leaky_relu>;
-  if constexpr (std::is_same_v<Result, float>) {
+  // In bf16 not behind a sum with a tensor: no model has it.
+  if constexpr (std::is_same_v<Result, float> || std::is_void_v<Added>) {
     if (activation == Activation::silu) return usual_of<bias, Added, Result, Rectifier::silu>;
     if (activation == Activation::hard_swish) return usual_of<bias, Added, Result, Rectifier::hard_swish>;
     if (activation == Activation::gelu_erf) return usual_of<bias, Added, Result, Rectifier::gelu>;
@@ -356,12 +357,12 @@ bool is_rectifier(Activation activation) {
   return activation == Activation::relu || activation == Activation::leaky_relu;
 }
 
-// Those that have a loop of their own as the last step forward.
-bool is_usual(Activation activation, bool narrow) {
+// Those that have a loop of their own as the last step forward; `plain`: of all, else of rectifiers alone.
+bool is_usual(Activation activation, bool plain) {
   return is_rectifier(activation) ||
-         (!narrow && (activation == Activation::silu || activation == Activation::hard_swish ||
-                      activation == Activation::gelu_erf || activation == Activation::gelu_tanh ||
-                      activation == Activation::clip || activation == Activation::tanh));
+         (plain && (activation == Activation::silu || activation == Activation::hard_swish ||
+                    activation == Activation::gelu_erf || activation == Activation::gelu_tanh ||
+                    activation == Activation::clip || activation == Activation::tanh));
 }
 
 // Whether the list is [bias] [add] [a usual activation, or the gradient of a relu or leaky relu], or two or
@@ -378,7 +379,7 @@ UsualList usual_list(const Epilogue& epilogue, ElementType result) {
   if (next_is(EpilogueOp::bias)) list.bias = true, ++i;
   if (next_is(EpilogueOp::add)) list.added = true, list.added_type = steps[i++].type;
   if (!list.bias && next_is(EpilogueOp::bias)) list.bias = true, ++i;
-  if (next_is(EpilogueOp::activate) && is_usual(steps[i].activation, list.narrow))
+  if (next_is(EpilogueOp::activate) && is_usual(steps[i].activation, !list.narrow || !list.added))
     list.activation = steps[i++].activation;
   const bool all_f32 = !list.narrow && list.added_type == ElementType::f32;
   if (i == std::size_t{list.bias} + std::size_t{list.added} && next_is(EpilogueOp::activation_gradient) &&

@@ -41,8 +41,12 @@ double bytes_of(const Image& image) {
 // as strided forward passes do.
 DepthwiseBlock block_of_pass(const Convolution& c, bool flipped) {
   const Window& w = c.window;
-  DepthwiseBlock block = streamed_block(flipped ? c.y : c.x, std::max(image_bytes(c.x), image_bytes(c.y)),
+  Image source = flipped ? c.y : c.x;
+  const bool widens = !flipped && source.type == ElementType::bf16;
+  if (widens) source.type = ElementType::f32;  // that is what a packed block holds
+  DepthwiseBlock block = streamed_block(source, std::max(image_bytes(c.x), image_bytes(c.y)),
                                         w.height * w.width / (w.stride_h * w.stride_w));
+  block.widened = widens && block.packed;
   if (!block.packed || flipped || w.pad_left < 0) return block;
   const std::int64_t reached = (c.y.width - 1) * w.stride_w + (w.width - 1) * w.dilation_w + 1;
   block.left = w.pad_left;
@@ -56,15 +60,21 @@ DepthwiseBlock block_of_weight_gradient(const Convolution& c) {
 // Columns of results so few that what their windows reach stays in the first-level cache from one row to the
 // next.
 std::int64_t tile_columns(const Convolution& c, const Image& source, const DepthwiseBlock& block) {
-  const std::int64_t column_bytes = c.window.height * block.channels * bytes(source.type);
+  const ElementType read = block.widened ? ElementType::f32 : source.type;
+  const std::int64_t column_bytes = c.window.height * block.channels * bytes(read);
   const std::int64_t reached = tile_bytes / std::max<std::int64_t>(1, column_bytes) -
                                (c.window.width - 1) * c.window.dilation_w * source.batch;
   return std::clamp(reached / c.window.stride_w / 8 * 8, least_tile_columns, most_tile_columns);
 }
 
-std::optional<DepthwiseEpilogue> finish_of(const Convolution& c, const Image& result) {
-  if (c.accumulate || result.type != ElementType::f32) return std::nullopt;
+std::optional<DepthwiseEpilogue> finish_of(const Convolution& c) {
+  if (c.accumulate) return std::nullopt;
   return depthwise_epilogue(c.epilogue);
+}
+
+// Whether results of a tile are sums in f32 first, from which what follows makes those of bf16.
+bool is_staged(const Convolution& c, const TapSide& side) {
+  return side.result.type != ElementType::f32 && !finish_of(c);
 }
 
 // The side with the strides that windows are read with: those of a packed block, or of the image. Between
@@ -131,12 +141,19 @@ bool rows_ahead(const Convolution& c, const TapSide& side) {
   return side.flipped || tile_columns(c, side.source, block) > least_tile_columns;
 }
 
-// Where the packed block lies in the scratch of a kernel that stages a tile of results in front of it.
-std::size_t staging_bytes(const Convolution& c, const TapSide& side) {
-  if (side.result.type == ElementType::f32) return 0;
-  const DepthwiseBlock block = block_of_pass(c, side.flipped);
-  const std::int64_t floats = tile_columns(c, side.source, block) * block.channels;
+std::size_t whole_lines(std::int64_t floats) {
   return (static_cast<std::size_t>(floats) * sizeof(float) + 63) / 64 * 64;
+}
+
+// Scratch: a tile of results that is staged; weights in f32, where blocks are; the packed block.
+std::size_t staging_bytes(const Convolution& c, const TapSide& side) {
+  if (!is_staged(c, side)) return 0;
+  const DepthwiseBlock block = block_of_pass(c, side.flipped);
+  return whole_lines(tile_columns(c, side.source, block) * block.channels);
+}
+std::size_t widened_weight_bytes(const Convolution& c, const TapSide& side) {
+  if (!block_of_pass(c, side.flipped).widened) return 0;
+  return whole_lines(c.window.height * c.window.width * side.source.channels);
 }
 
 // Forward and input gradient, which differ in their geometry alone.
@@ -148,11 +165,14 @@ class DepthwiseKernel final : public Kernel {
         side_(with_block(side, c, source_.block())),
         offsets_(c, side_),
         epilogue_(epilogue),
-        finish_(finish_of(c, side_.result)),
-        loop_(depthwise_loop(side_.source.type, finish_ ? finish_->finish : DepthwiseFinish::none)),
+        finish_(finish_of(c)),
         accumulate_(c.accumulate),
-        staged_(side_.result.type != ElementType::f32),
-        packed_at_(staging_bytes(c, side)),
+        staged_(is_staged(c, side)),
+        loop_(depthwise_loop(side_.source.type, staged_ ? ElementType::f32 : side_.result.type,
+                             finish_ ? finish_->finish : DepthwiseFinish::none)),
+        weight_rows_(c.window.height * c.window.width),
+        weights_at_(staging_bytes(c, side)),
+        packed_at_(weights_at_ + widened_weight_bytes(c, side)),
         ahead_(rows_ahead(c, side)),
         walk_{source_.block().channels, tile_columns(c, side.source, source_.block())},
         lines_(count_lines(side_, walk_.block)) {
@@ -170,16 +190,34 @@ class DepthwiseKernel final : public Kernel {
   }
 
  private:
+  // What a block is multiplied by: its channels and where the weights of all channels would begin.
+  struct Operands {
+    const std::byte *source, *weights;
+  };
+
   void run_lines(const Arguments& arguments, PartRange lines) const {
     void* packed = static_cast<std::byte*>(arguments.scratch) + packed_at_;
-    source_.for_each(lines, lines_ / source_.count(), arguments.inputs[0], packed,
+    const std::int64_t rows = lines_ / source_.count();
+    source_.for_each(lines, rows, arguments.inputs[0], packed,
                      [&](PartRange range, const std::byte* base, BlockAhead&) {
+                       const Operands operands{base, weights_of_block(arguments, range.begin / rows)};
                        for_each_stretch(side_, offsets_, walk_, range,
-                                        [&](const Stretch& s) { run_stretch(arguments, base, s); });
+                                        [&](const Stretch& s) { run_stretch(arguments, operands, s); });
                      });
   }
 
-  void run_stretch(const Arguments& arguments, const std::byte* base, const Stretch& s) const {
+  // In the type of the block's elements.
+  const std::byte* weights_of_block(const Arguments& arguments, std::int64_t number) const {
+    const DepthwiseBlock& block = source_.block();
+    if (!block.widened) return static_cast<const std::byte*>(arguments.inputs[1]);
+    const std::int64_t channels = side_.source.channels, first = number * block.channels;
+    auto* weights = reinterpret_cast<float*>(static_cast<std::byte*>(arguments.scratch) + weights_at_);
+    widen_({static_cast<const bf16*>(arguments.inputs[1]) + first, channels, weights + first, channels,
+            weight_rows_, std::min(block.channels, channels - first)});
+    return reinterpret_cast<const std::byte*>(weights);
+  }
+
+  void run_stretch(const Arguments& arguments, const Operands& operands, const Stretch& s) const {
     const Image &source = side_.source, &result = side_.result;
     const Run& columns = *s.columns;
     const std::int64_t column = columns.first * result.batch + s.begin * columns.result_step;
@@ -190,18 +228,19 @@ class DepthwiseKernel final : public Kernel {
     auto* y = static_cast<std::byte*>(arguments.outputs[0]) + result_start * bytes(result.type);
     const std::int64_t stride = result.column_stride * columns.result_step;
     DepthwiseRun run{s.count, s.channels, s.taps};
-    run.source = base + source_start * bytes(source.type);
-    run.weights = static_cast<const std::byte*>(arguments.inputs[1]) + s.first_channel * bytes(source.type);
+    run.source = operands.source + source_start * bytes(source.type);
+    run.weights = operands.weights + s.first_channel * bytes(source.type);
     run.source_stride = source.column_stride * columns.source_step;
-    run.result = staged_ ? static_cast<float*>(arguments.scratch) : reinterpret_cast<float*>(y);
+    run.result = staged_ ? arguments.scratch : y;
     run.result_stride = staged_ ? s.channels : stride;
     run.accumulate = accumulate_;
     if (finish_ && finish_->bias) run.bias = static_cast<const float*>(arguments.inputs[2]) + s.first_channel;
     if (finish_) run.low = finish_->low, run.high = finish_->high;
-    if (ahead_) fetch_next_rows(arguments, base, s);
+    if (ahead_) fetch_next_rows(arguments, operands.source, s);
     loop_(run);
     if (finish_ || (epilogue_.empty() && !staged_)) return;
-    epilogue_.apply({run.result, run.result_stride, y, result.type, stride, s.count, s.channels},
+    epilogue_.apply({static_cast<const float*>(run.result), run.result_stride, y, result.type, stride,
+                     s.count, s.channels},
                     {s.result_row, column, s.first_channel, columns.result_step}, arguments.inputs.data() + 2,
                     arguments.outputs.data() + 1);
   }
@@ -220,9 +259,11 @@ class DepthwiseKernel final : public Kernel {
   TapOffsets offsets_;
   EpilogueRunner epilogue_;
   std::optional<DepthwiseEpilogue> finish_;
-  DepthwiseLoop* loop_;
   bool accumulate_, staged_, whole_blocks_ = false;
-  std::size_t packed_at_;
+  DepthwiseLoop* loop_;
+  WidenLoop* widen_ = widen_loop();
+  std::int64_t weight_rows_;
+  std::size_t weights_at_, packed_at_;
   bool ahead_;  // rows are asked for
   Walk walk_;
   std::int64_t lines_;
@@ -231,8 +272,7 @@ class DepthwiseKernel final : public Kernel {
 Prepared prepare(const Convolution& c, TapSide (*side_of)(const Convolution&)) {
   if (std::string fault = fault_of_depthwise(c); !fault.empty()) return refuse(name, fault);
   TapSide side = side_of(c);
-  const bool staged = side.result.type != ElementType::f32;
-  if (c.accumulate && staged)
+  if (c.accumulate && side.result.type != ElementType::f32)
     return refuse(name, "only an f32 result can be added to; the epilogue's `add` reads bf16");
   auto epilogue = EpilogueRunner::prepare(c.epilogue, side.result);
   if (!epilogue) return refuse(name, epilogue.error());
@@ -246,7 +286,7 @@ Prepared prepare(const Convolution& c, TapSide (*side_of)(const Convolution&)) {
   info.flops = 2 * multiply_adds(c);
   info.bytes = bytes_of(side.source) + bytes_of(side.result) * (c.accumulate ? 2 : 1) +
                static_cast<double>(side.result.element_count()) * epilogue->bytes_per_element();
-  info.scratch_bytes = staging_bytes(c, side) + source.scratch_bytes();
+  info.scratch_bytes = staging_bytes(c, side) + widened_weight_bytes(c, side) + source.scratch_bytes();
   info.inputs = 2 + epilogue->inputs();
   info.outputs = 1 + epilogue->outputs();
   info.weights = WeightLayout::taps_channels;

@@ -20,18 +20,19 @@ HWY_INLINE V finished(V v, [[maybe_unused]] const DepthwiseRun& r) {
   return v;
 }
 
-HWY_INLINE V first_summand(const DepthwiseRun& r, const float* result, std::int64_t channel, std::size_t n) {
+template <class R>
+HWY_INLINE V first_summand(const DepthwiseRun& r, const R* result, std::int64_t channel, std::size_t n) {
   if (r.accumulate) return load_first(result, n);
   return r.bias ? load_first(r.bias + channel, n) : hn::Zero(f32_tag);
 }
 
 // `groups` vectors of channels of `columns` neighbouring results: a tap's weights are read once for all
 // columns. Eight sums and more, so that none waits for the one before. n: of the last vector.
-template <std::size_t columns, std::size_t groups, DepthwiseFinish finish, class T>
+template <std::size_t columns, std::size_t groups, DepthwiseFinish finish, class T, class R>
 HWY_INLINE void result_block(const DepthwiseRun& r, std::int64_t column, std::int64_t channel,
                              std::size_t n) {
   V sum[columns * groups];
-  float* result = r.result + column * r.result_stride + channel;
+  R* result = static_cast<R*>(r.result) + column * r.result_stride + channel;
   const auto place = [&](auto s) SUPERSTEP_INLINE_LAMBDA {
     return static_cast<std::int64_t>(s / groups) * r.result_stride +
            static_cast<std::int64_t>(s % groups * lanes);
@@ -56,31 +57,32 @@ HWY_INLINE void result_block(const DepthwiseRun& r, std::int64_t column, std::in
 }
 
 // All channels of a few columns before the next ones: memory is read in the order in which it lies.
-template <std::size_t columns, std::size_t groups, DepthwiseFinish finish, class T>
+template <std::size_t columns, std::size_t groups, DepthwiseFinish finish, class T, class R>
 HWY_INLINE void result_channels(const DepthwiseRun& r, std::int64_t column) {
   constexpr auto width = static_cast<std::int64_t>(lanes),
                  together = static_cast<std::int64_t>(groups) * width;
   std::int64_t channel = 0;
   for (; channel + together <= r.channels; channel += together)
-    result_block<columns, groups, finish, T>(r, column, channel, lanes);
+    result_block<columns, groups, finish, T, R>(r, column, channel, lanes);
   for (; channel + width <= r.channels; channel += width)
-    result_block<columns, 1, finish, T>(r, column, channel, lanes);
+    result_block<columns, 1, finish, T, R>(r, column, channel, lanes);
   if (channel < r.channels)
-    result_block<columns, 1, finish, T>(r, column, channel, static_cast<std::size_t>(r.channels - channel));
+    result_block<columns, 1, finish, T, R>(r, column, channel,
+                                           static_cast<std::size_t>(r.channels - channel));
 }
 
-template <DepthwiseFinish finish, class T>
+template <DepthwiseFinish finish, class T, class R>
 void results(const DepthwiseRun& r) {
   std::int64_t column = 0;
-  for (; column + 8 <= r.columns; column += 8) result_channels<8, 1, finish, T>(r, column);
+  for (; column + 8 <= r.columns; column += 8) result_channels<8, 1, finish, T, R>(r, column);
   // The last ones again with some before them, rather than one by one.
   const bool overlap = !r.accumulate;
   if (overlap && r.columns > 8 && r.columns - column > 4)
-    return result_channels<8, 1, finish, T>(r, r.columns - 8);
-  for (; column + 4 <= r.columns; column += 4) result_channels<4, 2, finish, T>(r, column);
+    return result_channels<8, 1, finish, T, R>(r, r.columns - 8);
+  for (; column + 4 <= r.columns; column += 4) result_channels<4, 2, finish, T, R>(r, column);
   if (column == r.columns) return;
-  if (overlap && r.columns > 4) return result_channels<4, 2, finish, T>(r, r.columns - 4);
-  for (; column < r.columns; ++column) result_channels<1, 4, finish, T>(r, column);
+  if (overlap && r.columns > 4) return result_channels<4, 2, finish, T, R>(r, r.columns - 4);
+  for (; column < r.columns; ++column) result_channels<1, 4, finish, T, R>(r, column);
 }
 
 // One vector of channels of `taps` taps: dy is read once for all of them. Two interleaved sums a tap.
@@ -133,19 +135,37 @@ void gradients(const DepthwiseGradientRun& r) {
   if (channel < r.channels) gradient_taps<T>(r, channel, static_cast<std::size_t>(r.channels - channel));
 }
 
-template <class T>
+template <class T, class R>
 DepthwiseLoop* finished_loop(DepthwiseFinish finish) {
   switch (finish) {
-    case DepthwiseFinish::relu: return results<DepthwiseFinish::relu, T>;
-    case DepthwiseFinish::clip: return results<DepthwiseFinish::clip, T>;
-    case DepthwiseFinish::silu: return results<DepthwiseFinish::silu, T>;
-    case DepthwiseFinish::hard_swish: return results<DepthwiseFinish::hard_swish, T>;
-    default: return results<DepthwiseFinish::none, T>;
+    case DepthwiseFinish::relu: return results<DepthwiseFinish::relu, T, R>;
+    case DepthwiseFinish::clip: return results<DepthwiseFinish::clip, T, R>;
+    case DepthwiseFinish::silu: return results<DepthwiseFinish::silu, T, R>;
+    case DepthwiseFinish::hard_swish: return results<DepthwiseFinish::hard_swish, T, R>;
+    default: return results<DepthwiseFinish::none, T, R>;
   }
 }
-DepthwiseLoop* result_loop(ElementType type, DepthwiseFinish finish) {
-  return type == ElementType::bf16 ? finished_loop<bf16>(finish) : finished_loop<float>(finish);
+DepthwiseLoop* result_loop(ElementType source, ElementType result, DepthwiseFinish finish) {
+  if (result == ElementType::bf16)
+    return source == ElementType::bf16 ? finished_loop<bf16, bf16>(finish)
+                                       : finished_loop<float, bf16>(finish);
+  return source == ElementType::bf16 ? finished_loop<bf16, float>(finish)
+                                     : finished_loop<float, float>(finish);
 }
+
+void widen(const WidenRun& r) {
+  constexpr auto width = static_cast<std::int64_t>(lanes);
+  for (std::int64_t column = 0; column < r.columns; ++column) {
+    const bf16* from = r.source + column * r.source_stride;
+    float* to = r.result + column * r.result_stride;
+    std::int64_t channel = 0;
+    for (; channel + width <= r.channels; channel += width) store(load(from + channel), to + channel);
+    if (channel == r.channels) continue;
+    const auto rest = static_cast<std::size_t>(r.channels - channel);
+    store_first(load_first(from + channel, rest), to + channel, rest);
+  }
+}
+WidenLoop* widen_columns() { return widen; }
 DepthwiseGradientLoop* gradient_loop(ElementType type) {
   return type == ElementType::bf16 ? gradients<bf16> : gradients<float>;
 }
@@ -158,6 +178,7 @@ namespace superstep::kernels {
 
 HWY_EXPORT(result_loop);
 HWY_EXPORT(gradient_loop);
+HWY_EXPORT(widen_columns);
 
 namespace {
 
@@ -188,9 +209,10 @@ std::optional<DepthwiseEpilogue> depthwise_epilogue(const Epilogue& epilogue) {
   return step == steps.size() ? std::optional(found) : std::nullopt;
 }
 
-DepthwiseLoop* depthwise_loop(ElementType type, DepthwiseFinish finish) {
-  return SUPERSTEP_VECTOR_FUNCTION(result_loop)(type, finish);
+DepthwiseLoop* depthwise_loop(ElementType source, ElementType result, DepthwiseFinish finish) {
+  return SUPERSTEP_VECTOR_FUNCTION(result_loop)(source, result, finish);
 }
+WidenLoop* widen_loop() { return SUPERSTEP_VECTOR_FUNCTION(widen_columns)(); }
 DepthwiseGradientLoop* depthwise_gradient_loop(ElementType type) {
   return SUPERSTEP_VECTOR_FUNCTION(gradient_loop)(type);
 }

@@ -28,14 +28,14 @@ struct DepthwiseEpilogue {
 std::optional<DepthwiseEpilogue> depthwise_epilogue(const Epilogue& epilogue);
 
 // `columns` results that see the same taps: result(column)[c] = finish(first + sum over taps of
-// weights(tap)[c] * source(tap, column)[c]), where `first` is what the result holds when it accumulates, else
-// the bias when there is one. Unless it accumulates, a result may be computed twice.
+// weights(tap)[c] * source(tap, column)[c]), where `first` is what the result holds when it accumulates (f32
+// alone), else the bias when there is one. Unless it accumulates, a result may be computed twice.
 struct DepthwiseRun {
   std::int64_t columns, channels;
   DepthwiseTaps taps;
   const void *source, *weights;
   std::int64_t source_stride;  // elements, between columns
-  float* result;
+  void* result;
   std::int64_t result_stride;
   bool accumulate;
   const float* bias = nullptr;
@@ -58,8 +58,21 @@ struct DepthwiseGradientRun {
 
 using DepthwiseGradientLoop = void(const DepthwiseGradientRun& run);
 
-// For the instruction set in force; f32 or bf16 sources, weights and gradients.
-DepthwiseLoop* depthwise_loop(ElementType type, DepthwiseFinish finish = DepthwiseFinish::none);
+// bf16 to f32: `columns` columns of `channels` neighbouring elements.
+struct WidenRun {
+  const bf16* source;
+  std::int64_t source_stride;
+  float* result;
+  std::int64_t result_stride, columns, channels;
+};
+
+using WidenLoop = void(const WidenRun& run);
+
+// For the instruction set in force; f32 or bf16 sources (and weights, of the same type), gradients and
+// results.
+DepthwiseLoop* depthwise_loop(ElementType source, ElementType result,
+                              DepthwiseFinish finish = DepthwiseFinish::none);
+WidenLoop* widen_loop();
 DepthwiseGradientLoop* depthwise_gradient_loop(ElementType type);
 
 }  // namespace superstep::kernels

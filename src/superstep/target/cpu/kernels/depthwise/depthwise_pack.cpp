@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "superstep/target/cpu/kernels/depthwise/depthwise_loops.h"
+
 namespace superstep::kernels {
 
 namespace {
@@ -43,6 +45,7 @@ DepthwiseBlock streamed_block(const Image& source, std::int64_t most_bytes,
 }
 
 Image packed_block(Image source, const DepthwiseBlock& block) {
+  if (block.widened) source.type = ElementType::f32;
   source.width += block.left + block.right;
   source.column_stride = block.channels;
   source.row_stride = source.columns() * block.channels;
@@ -51,14 +54,16 @@ Image packed_block(Image source, const DepthwiseBlock& block) {
 
 std::size_t packed_block_bytes(const Image& source, const DepthwiseBlock& block) {
   if (!block.packed) return 0;
-  return static_cast<std::size_t>(packed_block(source, block).positions() * block.channels *
-                                  element_bytes(source));
+  const Image packed = packed_block(source, block);
+  return static_cast<std::size_t>(packed.positions() * block.channels * element_bytes(packed));
 }
 
 void pack_block(const Image& source, const DepthwiseBlock& block, std::int64_t channels,
                 const std::byte* from, std::byte* to) {
   const std::int64_t size = element_bytes(source), columns = source.columns();
-  const std::int64_t from_step = source.column_stride * size, to_step = block.channels * size;
+  const std::int64_t from_step = source.column_stride * size,
+                     to_step = block.channels * element_bytes(packed_block(source, block));
+  WidenLoop* const widen = widen_loop();
   const std::int64_t bytes = channels * size, left = block.left * source.batch,
                      right = block.right * source.batch;
   for (std::int64_t row = 0; row < source.height; ++row) {
@@ -67,7 +72,10 @@ void pack_block(const Image& source, const DepthwiseBlock& block, std::int64_t c
     std::memset(target, 0, static_cast<std::size_t>(left * to_step));
     target += left * to_step;
     std::memset(target + columns * to_step, 0, static_cast<std::size_t>(right * to_step));
-    if (bytes == 128)
+    if (block.widened)
+      widen({reinterpret_cast<const bf16*>(line), source.column_stride, reinterpret_cast<float*>(target),
+             block.channels, columns, channels});
+    else if (bytes == 128)
       copy_columns<128>(line, from_step, target, to_step, columns);
     else if (bytes == 64)
       copy_columns<64>(line, from_step, target, to_step, columns);

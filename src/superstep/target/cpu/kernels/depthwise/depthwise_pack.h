@@ -15,6 +15,7 @@ struct DepthwiseBlock {
   std::int64_t channels;  // of a block, the last one possibly fewer
   bool packed = false;
   std::int64_t left = 0, right = 0;  // positions of zeros at the ends of a packed row
+  bool widened = false;  // packed from bf16 to f32: each element is converted once, not once a tap
 };
 
 // Blocks of two lines of the cache, or of one where more would not stay in the second-level cache. Packed

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "superstep/target/cpu/kernels/core/epilogue_run.h"
+#include "superstep/target/cpu/kernels/core/instruction_set.h"
 #include "superstep/target/cpu/kernels/depthwise/depthwise_loops.h"
 #include "superstep/target/cpu/kernels/product/batch_reduce.h"
 
@@ -84,14 +85,22 @@ bool reads_channels_alone(const Epilogue& epilogue) {
   });
 }
 
+std::int64_t bytes(ElementType type) { return static_cast<std::int64_t>(size_in_bytes(type)); }
+
+// As if what lies between were an image in f32.
+ExpandedDepthwise with_f32_between(ExpandedDepthwise pair) {
+  pair.expand.y.type = pair.depthwise.x.type = ElementType::f32;
+  return pair;
+}
+
 std::string fault_of(const ExpandedDepthwise& pair) {
   const Convolution &e = pair.expand, &d = pair.depthwise;
   for (const Convolution* c : {&e, &d}) {
     if (std::string fault = fault_of(*c); !fault.empty()) return fault;
-    if (c->x.type != ElementType::f32 || c->y.type != ElementType::f32) return "an image is not f32";
     if (!reads_channels_alone(c->epilogue)) return "an epilogue reads a tensor";
     if (c->accumulate) return "a result is added to";
   }
+  if (e.x.type == ElementType::bf16 && e.x.channels % 2 != 0) return "an odd channel of x has no pair";
   if (!e.window.is_pointwise() || e.groups != 1) return "the expansion is not pointwise";
   if (std::string fault = volume_fault(d.x, d.y, d.window); !fault.empty()) return fault;
   if (e.x.height != e.y.height || e.x.width != e.y.width) return "the expansion cuts its image";
@@ -159,6 +168,8 @@ std::expected<Panel, std::string> ExpandedDepthwiseKernel::make_panel(std::int64
     for (std::int64_t j = 0; j < w.width; ++j)
       panel.source_offsets.push_back((i * w.dilation_h * buffer_.columns + j * w.dilation_w) * channels);
   ProductShape shape{.m = channels, .k = e_.x.channels, .a_stride = channels};
+  shape.type = e_.x.type;
+  shape.pairs = shape.type == ElementType::bf16;
   shape.b_n_stride = e_.x.batch * e_.x.column_stride;
   shape.c_stride = channels;
   for (const Strip& strip : strips_)
@@ -184,7 +195,7 @@ std::expected<void, std::string> ExpandedDepthwiseKernel::prepare_panels() {
   auto epilogue = EpilogueRunner::prepare(e_.epilogue, dense_image(1, 1, 1, channels));
   if (!epilogue) return std::unexpected(epilogue.error());
   epilogue_ = *epilogue;
-  loop_ = depthwise_loop(ElementType::f32, finish_.finish);
+  loop_ = depthwise_loop(ElementType::f32, d_.y.type, finish_.finish);
   auto full = make_panel(width);
   if (!full) return std::unexpected(full.error());
   auto last = make_panel(channels - (panels_ - 1) * panel_width);
@@ -203,17 +214,21 @@ void ExpandedDepthwiseKernel::describe() {
   info_.name = fmt::format("expansion and depthwise convolution, {} strips of {} rows x {} channels{}{}",
                            strips_.size(), strip_rows_, full_.channels, done.empty() ? "" : " + ", done);
   info_.flops = 2 * (multiply_adds(e_) + multiply_adds(d_));
-  info_.bytes = 4 * static_cast<double>(e_.x.element_count() + d_.y.element_count() +
-                                        d_.x.channels * (e_.x.channels + d_.window.height * d_.window.width));
+  const std::int64_t taps = d_.window.height * d_.window.width;
+  info_.bytes = static_cast<double>(
+      bytes(e_.x.type) * (e_.x.element_count() + d_.x.channels * e_.x.channels) +
+      bytes(d_.y.type) * d_.y.element_count() + bytes(ElementType::f32) * d_.x.channels * taps);
+  info_.arithmetic = multiplied_as(e_.x.type);
   const std::int64_t columns = strip_rows_ * buffer_.columns + product_columns;
   info_.scratch_bytes = static_cast<std::size_t>(columns * full_.channels) * sizeof(float);
   info_.inputs = 3 + e_.epilogue.inputs() + d_.epilogue.inputs();
   info_.outputs = 1;
   info_.parts = std::clamp<std::int64_t>(units_, 1, most_parts);
-  info_.weights = WeightLayout::taps_in_out;
+  info_.weights = expansion_layout({e_, d_});
 }
 
-Prepared ExpandedDepthwiseKernel::prepare(const ExpandedDepthwise& pair) {
+Prepared ExpandedDepthwiseKernel::prepare(const ExpandedDepthwise& described_pair) {
+  const ExpandedDepthwise pair = with_f32_between(described_pair);
   if (std::string fault = fault_of(pair); !fault.empty()) return refuse(name, fault);
   const auto finish = depthwise_epilogue(pair.depthwise.epilogue);
   if (!finish) return refuse(name, "the depthwise loop has no such epilogue");
@@ -247,11 +262,13 @@ void ExpandedDepthwiseKernel::clear_margins(const Unit& unit, float* buffer) con
 void ExpandedDepthwiseKernel::expand(const Arguments& arguments, const Unit& unit, float* buffer,
                                      float* tile) const {
   const std::int64_t channels = unit.panel.channels;
-  const float* weights = static_cast<const float*>(arguments.inputs[1]) + unit.first_channel * e_.x.channels;
+  const std::int64_t size = bytes(e_.x.type);
+  const std::byte* weights =
+      static_cast<const std::byte*>(arguments.inputs[1]) + unit.first_channel * e_.x.channels * size;
   for (const ProductTile& t : product_tiles(unit.strip.sources, buffer_.width)) {
     const std::int64_t column = (unit.strip.first_source + t.row) * e_.x.width + t.column;
-    const float* x = static_cast<const float*>(arguments.inputs[0]) +
-                     (column * e_.x.batch + unit.image) * e_.x.column_stride;
+    const std::byte* x = static_cast<const std::byte*>(arguments.inputs[0]) +
+                         (column * e_.x.batch + unit.image) * e_.x.column_stride * size;
     unit.panel.products.at(t.rows * t.columns)(weights, x, tile);
     for (std::int64_t row = 0; row < t.rows; ++row) {
       const std::int64_t target = (t.row + row) * buffer_.columns + buffer_.pad_left + t.column;
@@ -274,7 +291,8 @@ void ExpandedDepthwiseKernel::convolve(const Arguments& arguments, const Unit& u
   run.low = finish_.low, run.high = finish_.high;
   run.source_stride = w.stride_w * channels;
   run.result_stride = d_.y.batch * d_.y.column_stride;
-  auto* y = static_cast<float*>(arguments.outputs[0]) + unit.image * d_.y.column_stride + unit.first_channel;
+  auto* y = static_cast<std::byte*>(arguments.outputs[0]) +
+            (unit.image * d_.y.column_stride + unit.first_channel) * bytes(d_.y.type);
   for (std::int64_t tile = 0; tile < tiles; ++tile) {
     const PartRange columns = part_range(d_.y.width, tile, tiles);
     run.columns = columns.end - columns.begin;
@@ -286,13 +304,18 @@ void ExpandedDepthwiseKernel::convolve(const Arguments& arguments, const Unit& u
       run.taps = {(taps.end - taps.begin) * w.width, unit.panel.source_offsets.data(),
                   weight_offsets_.data() + taps.begin * w.width};
       run.source = buffer + (source * buffer_.columns + columns.begin * w.stride_w) * channels;
-      run.result = y + row * d_.y.row_stride + columns.begin * run.result_stride;
+      run.result = y + (row * d_.y.row_stride + columns.begin * run.result_stride) * bytes(d_.y.type);
       loop_(run);
     }
   }
 }
 
 }  // namespace
+
+WeightLayout expansion_layout(const ExpandedDepthwise& pair) {
+  return pair.expand.x.type == ElementType::bf16 ? WeightLayout::taps_in_out_pairs
+                                                 : WeightLayout::taps_in_out;
+}
 
 Prepared prepare(const ExpandedDepthwise& pair) { return ExpandedDepthwiseKernel::prepare(pair); }
 

@@ -1,6 +1,8 @@
 #include "superstep/target/cpu/lower/operators/lower_convolution.h"
 
+#include "superstep/target/cpu/kernels/convolution/stem.h"
 #include "superstep/target/cpu/lower/operators/lower_planar.h"
+#include "superstep/target/cpu/plan/patterns.h"
 
 namespace superstep::target::cpu {
 
@@ -47,6 +49,42 @@ Lowered emit_convolution(Lowering& lowering, const kernels::ImplementationList<C
   return {};
 }
 
+// A first convolution of a picture that lies as the user has it. In training its columns are laid out for the
+// weights' gradient, which reads them again.
+Lowered lower_stem(Lowering& lowering, const Node& node, ProductTarget target) {
+  const ValueId x = node.inputs[0];
+  const Shape& shape = lowering.shape(x);
+  const Strides& strides = lowering.view(x).strides;
+  if (!has_few_channels(node, lowering.type(x), lowering.shape(node.inputs[1])) || shape.rank() != 4 ||
+      lowering.element_in_memory(x) != ElementType::f32)
+    return refuse("first convolution", "not a picture of few channels in f32");
+  if (!lowering.graph().updates().empty()) return refuse("first convolution", "it is trained");
+  if (shape[3] > 1 && strides[3] != 1) return refuse("first convolution", "its rows are not contiguous");
+  const auto y = as_image(lowering, target.result);
+  if (!y) return std::unexpected(y.error());
+  const Shape& weights = lowering.shape(node.inputs[1]);
+  const auto window = window_of(node, shape, {weights.begin() + 2, weights.end()});
+  if (!window) return std::unexpected(window.error());
+  if (Lowered f32 = require_f32_weights(lowering, node.inputs[1]); !f32) return f32;
+  if (node.inputs.size() > 2 && node.inputs[2].valid())
+    if (Lowered bias = prepend_bias(lowering, node.inputs[2], target); !bias) return bias;
+  const kernels::StemConvolution stem{
+      .convolution = {.x = kernels::dense_image(shape[2], shape[3], shape[0], shape[1]),
+                      .y = *y,
+                      .window = *window,
+                      .epilogue = target.epilogue},
+      .x = {shape[1], shape[2], shape[3], strides[0], strides[1], strides[2]}};
+  auto kernel = kernels::prepare(stem);
+  if (!kernel) return std::unexpected(kernel.error());
+  std::vector<DraftOperand> inputs{
+      lowering.read(x), packed_weights(lowering, stem.convolution, (*kernel)->info(), node.inputs[1],
+                                       kernels::WeightOrder::out_in_taps, ElementType::f32)};
+  append(inputs, lowering, target.operands);
+  lowering.emit(target.op, target.name, std::move(*kernel), std::move(inputs),
+                {lowering.write(target.result)});
+  return {};
+}
+
 // Over window columns, where the kernel takes the weights in the order in which they are packed anyway.
 Lowered lower_over_columns(Lowering& lowering, const Node& node, ProductTarget target) {
   auto columns =
@@ -81,6 +119,7 @@ Lowered lower_convolution(Lowering& lowering, const Node& node, ProductTarget ta
     if (planar) return planar;
     lowering.note_refusal(planar.error());
   }
+  if (!transposed && lower_stem(lowering, node, target)) return {};
   if (!transposed && lower_over_columns(lowering, node, target)) return {};
   // A transposed convolution is the input gradient of the convolution with x and y exchanged.
   const ValueId x = transposed ? target.result : node.inputs[0],

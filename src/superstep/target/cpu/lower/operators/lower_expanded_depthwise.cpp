@@ -41,9 +41,11 @@ bool expands_for_depthwise(const Lowering& lowering, const FusionGroup& group) {
   const Node& reader = graph.node(readers[0]);
   const Shape &shape = lowering.shape(result), &window = lowering.shape(product.inputs[1]);
   const bool pointwise = window.element_count() == window[0] * window[1];
+  const ElementType element = lowering.type(result).element;
   return reader.op == "Conv" && reader.inputs[0] == result && shape.rank() == 4 && pointwise &&
          shape[1] > 1 && reader.attributes.integer("group", 1) == shape[1] &&
-         product.attributes.integer("group", 1) == 1 && lowering.type(result).element == ElementType::f32;
+         product.attributes.integer("group", 1) == 1 &&
+         (element == ElementType::f32 || element == ElementType::bf16);
 }
 
 Lowered lower_expanded_depthwise(Lowering& lowering, const FusionGroup& expansion, NodeId depthwise,
@@ -52,17 +54,18 @@ Lowered lower_expanded_depthwise(Lowering& lowering, const FusionGroup& expansio
   if (!first) return std::unexpected(first.error());
   auto second = described_convolution(lowering, depthwise, group);
   if (!second) return std::unexpected(second.error());
-  auto kernel = kernels::prepare(
-      kernels::ExpandedDepthwise{.expand = first->convolution, .depthwise = second->convolution});
+  const kernels::ExpandedDepthwise pair{.expand = first->convolution, .depthwise = second->convolution};
+  auto kernel = kernels::prepare(pair);
   if (!kernel) return std::unexpected(kernel.error());
   const Node& product = lowering.graph().node(*expansion.product);
   const auto weights = [&](const DescribedConvolution& part, kernels::WeightLayout layout) {
+    // Pairs are bf16 whatever is asked for here.
     return packed_weights(lowering, part.convolution, {.weights = layout},
                           lowering.graph().node(part.target.product).inputs[1],
                           kernels::WeightOrder::out_in_taps, ElementType::f32);
   };
   std::vector<DraftOperand> inputs{lowering.read(product.inputs[0]),
-                                   weights(*first, kernels::WeightLayout::taps_in_out)};
+                                   weights(*first, kernels::expansion_layout(pair))};
   append(inputs, lowering, first->target.operands);
   inputs.push_back(weights(*second, kernels::WeightLayout::taps_channels));
   append(inputs, lowering, second->target.operands);

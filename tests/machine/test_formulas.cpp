@@ -99,6 +99,13 @@ TEST(Formulas, MultiplyAccumulateVertices) {
             567);
 }
 
+// 205 elements are 35 a worker: 26 + 3 * 35. Four outputs of five are one of a worker each.
+TEST(Formulas, PlacesOfTheLargest) {
+  EXPECT_EQ(arg_cycles(gc200(), 1, 205), 9 + 6 * (26 + 3 * 35));
+  EXPECT_EQ(arg_cycles(gc200(), 2, 205), 2 * (9 + 6 * (26 + 3 * 35)));
+  EXPECT_EQ(arg_cycles(gc200(), 4, 5), 9 + 6 * (26 + 3 * 5));
+}
+
 TEST(Formulas, SmallVertices) {
   // 4096 elements: 683 a worker, 171 vectors of 4 at 2 + 2 cycles: 11 + 6 * (20 + 684).
   EXPECT_EQ(elementwise_cycles(gc200(), 4096, 4, 2, 20, 2), 4235);

@@ -49,6 +49,7 @@ Plan KernelPlanner::plan(const Work& work) {
     case WorkKind::attention: return attention(node);
     case WorkKind::normalization: return normalization(work);
     case WorkKind::reduction:
+      if (node.op == "ArgMax" || node.op == "ArgMin") return arg(node);
       if (node.op == "TopK") return sorting(node);
       return is_triangular(node.op) ? triangular(node) : reduction(work, node);
     case WorkKind::pooling: return pooling(work, node);
@@ -291,11 +292,19 @@ Plan KernelPlanner::movement(const Work& work, const Node& node) {
   return plan_rearrangement(hardware_, std::max(work.write_bytes, 1.0), atom);
 }
 
+Plan KernelPlanner::arg(const Node& node) {
+  const double total = elements(node.inputs[0]);
+  const double outputs = std::max(1.0, elements(node.outputs[node.outputs[0].valid() ? 0 : 1]));
+  return plan_arg(hardware_, {outputs, std::max(1.0, total / outputs), vector_element(precision_)});
+}
+
+// The best of a line alone is found without an order.
 Plan KernelPlanner::sorting(const Node& node) {
   const Shape& x = shape(node.inputs[0]);
   const ValueId result = node.outputs[node.outputs[0].valid() ? 0 : 1];
   const int axis = normalize_axis(node.attributes.integer("axis", -1), x.rank());
   const double length = std::max(1.0, static_cast<double>(x[axis]));
+  if (shape(result)[axis] == 1) return arg(node);
   return plan_sorting(hardware_, {.lines = std::max(1.0, elements(node.inputs[0]) / length),
                                   .length = length,
                                   .kept = std::max(1.0, static_cast<double>(shape(result)[axis])),

@@ -33,6 +33,7 @@ class KernelPlanner {
   Plan scatter(const graph::Node& node);
   Plan add_rows(const graph::Node& node);
   Plan movement(const Work& work, const graph::Node& node);
+  Plan arg(const graph::Node& node);
   Plan sorting(const graph::Node& node);
   Plan triangular(const graph::Node& node);
 

@@ -44,6 +44,14 @@ std::int64_t reduce_strided_cycles(const Hardware& hardware, std::int64_t output
   return hardware.workers * (24 + vectors * (6 + depth));
 }
 
+std::int64_t arg_cycles(const Hardware& hardware, std::int64_t outputs, std::int64_t depth) {
+  constexpr std::int64_t call = 9, enter = 26, element = 3;
+  const std::int64_t W = hardware.workers;
+  const std::int64_t shared = outputs * (call + W * (enter + element * ceil_div(depth, W)));
+  const std::int64_t own = call + W * ceil_div(outputs, W) * (enter + element * depth);
+  return std::min(shared, own);
+}
+
 std::int64_t gather_worker_cycles(std::int64_t offsets, std::int64_t row_elements, std::int64_t vector) {
   return 16 + offsets * (19 + 3 * ceil_div(row_elements, vector));
 }

@@ -26,6 +26,10 @@ std::int64_t reduce_cycles(const Hardware& hardware, std::int64_t outputs, std::
 std::int64_t reduce_strided_cycles(const Hardware& hardware, std::int64_t outputs, std::int64_t depth,
                                    ElementType partials);
 
+// The place of the largest or smallest of `depth` elements for each of `outputs`: workers share the elements
+// of one output, 9 + W (26 + 3 ceil(depth / W)), or each takes outputs of its own, whichever is faster.
+std::int64_t arg_cycles(const Hardware& hardware, std::int64_t outputs, std::int64_t depth);
+
 // One worker copying `offsets` rows of `row_elements`.
 std::int64_t gather_worker_cycles(std::int64_t offsets, std::int64_t row_elements, std::int64_t vector);
 

@@ -26,6 +26,9 @@ class KernelPlanner {
   Plan attention(const graph::Node& node);
   Plan elementwise(const Work& work);
   Plan normalization(const Work& work);
+  Plan whitening(double total) const;
+  Plan group_gradient(const Work& work) const;
+  Plan whitened_and_scaled(const Work& work, const graph::Node& node) const;
   Plan reduction(const Work& work, const graph::Node& node);
   Plan pooling(const Work& work, const graph::Node& node);
   Plan gather(const graph::Node& node);

@@ -81,6 +81,14 @@ TEST(PlanTime, WhatThreadsShareIsDoneForAllMicroBatches) {
   EXPECT_EQ(asked_of(plan.steps[1], plan).busy, 2);
 }
 
+TEST(PlanTime, AKernelOfAnyOperatorIsToldByIt) {
+  PlanSummary plan = a_plan(1, 1, 1);
+  plan.steps[0].kernel = "reference evaluation";
+  plan.steps[0].op = "TopK";
+  EXPECT_EQ(asked_of(plan.steps[0], plan).kernel, "f32 reference evaluation, TopK");
+  EXPECT_EQ(asked_of(plan.steps[1], plan).kernel, "f32 b");
+}
+
 TEST(Probes, AllCanBeCompiledAndAreOfManyKinds) {
   std::set<std::string> names, precisions;
   int trained = 0;
@@ -167,6 +175,18 @@ TEST(ProcessorPrediction, OfOtherInstructionsOrNoTimesIsRefused) {
   box.set_processor(times);
   EXPECT_THROW(predict_plan(box, plan_of("mlp", 64), true), Error);
   EXPECT_THROW(predict_plan(machine::find_machine("a100-40gb"), plan_of("mlp", 64), true), Error);
+}
+
+TEST(ProcessorPrediction, EveryStepIsMeasuredWhereItRuns) {
+  const target::Target& cpu = target::find_target("cpu");
+  const run::Model model({.workload = "mlp"});
+  target::CompileOptions options{.batch = 64};
+  options.measure_steps = true;
+  const auto plan = cpu.compile(model.training_step(&cpu), options);
+  ProcessorPrediction prediction = predict_plan(measured_machine(), plan->summary(), true);
+  for (const ProcessorStep& of : prediction.steps) EXPECT_EQ(of.measured, 0);
+  measure_steps_of(prediction, *plan, true, 0.01);
+  for (const ProcessorStep& of : prediction.steps) EXPECT_GT(of.measured, 0) << of.step.kernel;
 }
 
 TEST(ProcessorPrediction, APlanIsRunForItsTime) {

@@ -99,6 +99,43 @@ TEST(Formulas, MultiplyAccumulateVertices) {
             567);
 }
 
+// 96 outputs are 12 vectors of 8 halves, two a worker: 24 + 2 * (6 + 2 * 50). Of 16 three workers share each
+// vector's 600 rows: 24 + 6 + 2 * 200, and one adds up: 24 + 6 + 2 * 3. Of one output 800 halves are 100
+// vectors.
+TEST(Formulas, Sums) {
+  EXPECT_EQ(reduce_cycles(gc200(), 96, 50, ElementType::f16), 6 * (24 + 2 * 106));
+  EXPECT_EQ(reduce_cycles(gc200(), 16, 600, ElementType::f16), 6 * 430 + 6 * 36);
+  EXPECT_EQ(reduce_cycles(gc200(), 1, 800, ElementType::f16), 6 * (30 + 2 * 17) + 6 * (30 + 2 * 6));
+}
+
+// 205 elements are 35 a worker: 26 + 3 * 35. Four outputs of five are one of a worker each.
+TEST(Formulas, PlacesOfTheLargest) {
+  EXPECT_EQ(arg_cycles(gc200(), 1, 205), 9 + 6 * (26 + 3 * 35));
+  EXPECT_EQ(arg_cycles(gc200(), 2, 205), 2 * (9 + 6 * (26 + 3 * 35)));
+  EXPECT_EQ(arg_cycles(gc200(), 4, 5), 9 + 6 * (26 + 3 * 5));
+}
+
+// Rows of 8, one a worker: 10 + 8 - 1 = 17 cycles, twice over the inputs; 17 + 14 + 34 = 65 the first of
+// three sub-kernels, 64 the others; weights of four groups 16 + 21 + 60 = 97; 44 + 3 * 116 + 13 + 390 + 768.
+TEST(Formulas, WindowsInFoursOfColumns) {
+  SlicWork work{
+      .channels = 1, .conv_groups = 1, .kernel_rows = 3, .kernel_columns = 3, .rows = 6, .row_positions = 8};
+  EXPECT_EQ(slic_cycles(gc200(), work), 1563);
+  EXPECT_LT(slic_cycles(gc200(), work), vertical_mac_cycles(gc200(), 1, 1, 48, 3, 3) / 2);
+  work.partials = ElementType::f16, work.units = 16;  // once over the inputs
+  EXPECT_EQ(slic_cycles(gc200(), work), 44 + 348 + 13 + 6 * (17 + 11 + 18) + 12 * (17 + 10 + 18));
+  work.stride = 2;  // 15 + 2 * 5
+  EXPECT_EQ(slic_cycles(gc200(), work), 44 + 348 + 13 + 6 * (17 + 11 + 25) + 12 * (17 + 10 + 25));
+}
+
+TEST(Formulas, ALongerRowIsNotBelowTheLeastOfAShorter) {
+  SlicWork work{.kernel_rows = 3, .kernel_columns = 3, .rows = 6, .row_positions = 4};
+  const std::int64_t least = least_slic_cycles(gc200(), work);
+  EXPECT_LT(least, slic_cycles(gc200(), work));
+  work.row_positions = 5;
+  EXPECT_LE(least, slic_cycles(gc200(), work));
+}
+
 TEST(Formulas, SmallVertices) {
   // 4096 elements: 683 a worker, 171 vectors of 4 at 2 + 2 cycles: 11 + 6 * (20 + 684).
   EXPECT_EQ(elementwise_cycles(gc200(), 4096, 4, 2, 20, 2), 4235);

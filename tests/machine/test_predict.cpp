@@ -6,6 +6,7 @@
 #include "superstep/machine/ipu/convolution.h"
 #include "superstep/machine/predict.h"
 #include "superstep/op/core/builder.h"
+#include "superstep/op/elementwise/arithmetic.h"
 #include "superstep/transform/training/training_step.h"
 #include "superstep/workload/workload.h"
 #include "tests/contains.h"
@@ -36,6 +37,58 @@ TEST(Works, ElementwiseNodesInARowAreOneKernel) {
   EXPECT_EQ(works[0].read_bytes, 4 * 8 * 4);
   EXPECT_EQ(works[0].write_bytes, 4 * 8 * 4);  // what is between them never exists
   EXPECT_EQ(works_of(graph, precision_from_name("f16"))[0].read_bytes, 4 * 8 * 2);
+}
+
+// What only repeats is read where it lies: no kernel of its own, and few bytes. Given out it is written.
+TEST(Works, RepetitionsAreReadAsTheyLie) {
+  const auto works_with = [](bool given_out) {
+    graph::Graph graph;
+    op::Builder b(graph);
+    const op::Var x = b.input("x", ElementType::f32, {4, 1}),
+                  many = b.node1("Expand", {x, b.integers({4, 1000})});
+    b.output("y", given_out ? many : b.node1("Softmax", {many}));
+    return works_of(graph, precision_from_name("f32"));
+  };
+  const std::vector<Work> read = works_with(false);
+  ASSERT_EQ(read.size(), 1U);
+  EXPECT_EQ(read[0].op, "Softmax");
+  EXPECT_EQ(read[0].read_bytes, 4 * 4);
+  EXPECT_EQ(works_with(true).size(), 1U);
+}
+
+TEST(Works, TheGradientOfANormalisationByGroupsIsOneKernel) {
+  const std::vector<std::string> grouped{"group-width=16", "expansion=4", "norm=group", "size=64"};
+  const std::vector<Work> works =
+      works_of(training_step("efficientnet-b0", 1, grouped), precision_from_name("f32"));
+  std::size_t forward = 0, backward = 0;
+  for (const Work& work : works) {
+    forward += work.op == "GroupNormalization";
+    backward += work.op == "GroupNormalizationGradient";
+    if (work.op == "GroupNormalizationGradient") {
+      EXPECT_GT(work.nodes.size(), 10U);
+    }
+  }
+  EXPECT_GT(forward, 40U);
+  EXPECT_EQ(forward, backward);
+}
+
+// Scale and statistics of what is served are one factor and one offset: a pass, as a product and a sum are.
+TEST(Predict, ServedBatchNormalisationIsOnePass) {
+  const auto seconds_of = [](bool normalised) {
+    graph::Graph graph;
+    op::Builder b(graph);
+    const op::Var x = b.input("x", ElementType::f32, {8, 64, 32, 32});
+    const auto numbers = [&](const char* name, const Shape& shape) {
+      return b.input(name, ElementType::f32, shape);
+    };
+    const op::Var scale = numbers("scale", normalised ? Shape{64} : Shape{64, 1, 1});
+    b.output("y", normalised
+                      ? b.node1("BatchNormalization", {x, scale, numbers("bias", {64}), numbers("mean", {64}),
+                                                       numbers("variance", {64})})
+                      : x * scale);
+    return predict(find_machine("gc200"), graph, settings(8, "f32")).step_seconds;
+  };
+  EXPECT_LT(seconds_of(true), 1.3 * seconds_of(false));
 }
 
 TEST(Works, OperatorsWithoutACostAreNamed) {
@@ -157,6 +210,20 @@ TEST(Predict, RecomputationSavesMemoryAndCostsTime) {
   const Prediction with = predict(machine, step, kept);
   EXPECT_LT(with.stages[0].memory.activations, without.stages[0].memory.activations);
   EXPECT_GT(with.step_seconds, without.step_seconds);
+}
+
+// Of a pipeline's stages the last one runs nothing again, as long as it has room for what it made.
+TEST(Predict, TheLastStageKeepsWhatItMade) {
+  PredictSettings s = settings(4);
+  s.pipeline = {1, 1};
+  s.accumulate = 8;
+  s.recompute = true;
+  const graph::Graph step = training_step("cifar10-cnn", 4);
+  const Prediction roomy = predict(find_machine("gc200"), step, s);
+  EXPECT_GT(roomy.stages[0].memory.recomputed, 0);
+  EXPECT_EQ(roomy.stages[1].memory.recomputed, 0);
+  s.pipeline = {};
+  EXPECT_GT(predict(find_machine("gc200"), step, s).stages[0].memory.recomputed, 0);  // one stage alone does
 }
 
 TEST(Predict, TheLargestMicroBatchIsTheLast) {

@@ -102,6 +102,24 @@ TEST_F(Validate, PredictsApplicationsAndPrimitives) {
   EXPECT_TRUE(contains(validation.rows[3].reason, "no machine file for tpu"));
 }
 
+// An epoch that begins with the compiler is slower than one that does not; a table's set of convolutions is
+// their mean, and f16 is faster than f32 in each.
+TEST_F(Validate, PredictsFirstEpochsAndSetsOfKernels) {
+  const std::string resnet = ",s,p,resnet50,train,gc200,1,pytorch,mixed,,,1,,,throughput";
+  const Validation validation = validate(
+      write(application_header + ("a" + resnet + ",1862.9,images/s,\n") +
+            ("b" + resnet + "_first_epoch,1113,images/s,\n") +
+            "c,s,p,conv2d,train,gc200,1,tensorflow,fp16,,,,,,speedup_half_over_single,3.88,x,\n"
+            "d,s,p,braggnn,train,gc200,1,pytorch,fp16,512,512,1,,,throughput_first_epoch,1,samples/s,\n"),
+      {});
+  ASSERT_EQ(validation.rows.size(), 4U);
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(validation.rows[i].predicted) << validation.rows[i].reason;
+  EXPECT_LT(*validation.rows[1].predicted, 0.95 * *validation.rows[0].predicted);
+  EXPECT_LT(validation.rows[1].low, *validation.rows[1].predicted);
+  EXPECT_GT(*validation.rows[2].predicted, 1.5);
+  EXPECT_FALSE(validation.rows[3].predicted);
+}
+
 // What the vendor published of the form with groups (graphcore.ai, performance results, SDK before 2.5): the
 // rows say neither micro-batch nor stages, which are the public set-up's, two chips a replica.
 TEST_F(Validate, PredictsTheGroupedEfficientNetByItsPublicSetUp) {

@@ -1,9 +1,12 @@
 // Cycles of operators' programs beside those that are predicted for the operators.
 #include <gtest/gtest.h>
 
+#include "superstep/machine/ipu/vertex_cycles.h"
 #include "superstep/op/move/gather.h"
 #include "superstep/op/rows/normalization_gradient.h"
 #include "superstep/op/window/resize.h"
+#include "superstep/target/ipu/cut/cut_rules.h"
+#include "superstep/target/ipu/ipu.h"
 #include "superstep/target/ipu/lower/planned.h"
 #include "superstep/target/ipu/lower/prepare.h"
 #include "superstep/target/ipu/lower/timed.h"
@@ -114,6 +117,10 @@ std::vector<Operator> operators() {
       node("MaxPool", {{8, 32, 32, 32}}, halves),
       node("superstep.AveragePoolGradient", {{8, 32, 16, 16}}, back),
       node("ArgMax", {{1024, 256}}),
+      {"TopK",
+       [](op::Builder& b) {
+         return b.node("TopK", std::vector{input(b, "x", {64, 4096}), b.integers({1})}, {}, 2);
+       }},
       node("ReduceSum", {{4096, 256}}, {{"keepdims", std::int64_t{0}}}),
   };
 }
@@ -128,6 +135,78 @@ TEST(IpuCycles, OperatorsTakeAboutWhatIsPredicted) {
     EXPECT_GT(ratio, 0.4) << one.name;
     EXPECT_LT(ratio, 2.2) << one.name;
   }
+}
+
+// Lines that are fewer than tiles are shared by them: 16,384 elements take one tile 16,384 / 6 turns of three
+// cycles on six workers.
+TEST(IpuCycles, TheElementsOfALineAreSharedByTiles) {
+  const Cycles cycles = cycles_of(node("ArgMax", {{16384, 4}}).build);
+  std::printf("executed %.0f, predicted %.0f\n", cycles.executed, cycles.predicted);
+  EXPECT_LT(cycles.executed, 3000);
+  EXPECT_LT(cycles.predicted, 3000);
+}
+
+// Scaling by statistics that lie on few tiles is cut over all of them.
+TEST(IpuCycles, NormalisationsAreScaledOnAllTiles) {
+  const auto model = [](std::int64_t) {
+    graph::Graph graph("normalised");
+    op::Builder b(graph);
+    b.output("y", node("InstanceNormalization", {{8, 32, 16, 16}, {32}, {32}}).build(b)[0]);
+    return graph;
+  };
+  std::string kernel;
+  for (const target::PlanStep& step :
+       target::find_target("gc200").compile(model, {.batch = 1})->summary().steps)
+    if (step.op == "BatchNormalization") kernel = step.kernel;
+  std::erase(kernel, ',');  // "1,376 vertices"
+  EXPECT_GT(std::stoi(kernel), 1000) << kernel;
+}
+
+// The steps of a graph's program whose names have these letters.
+std::vector<bsp::StepProfile> steps_with(const Build& build, const std::string& letters) {
+  graph::Graph graph("case");
+  op::Builder b(graph);
+  b.output("y", build(b)[0]);
+  std::vector<bsp::StepProfile> found;
+  for (const bsp::StepProfile& step : target::ipu::timed_profile(graph, "gc200").compilation.steps)
+    if (step.name.find(letters) != std::string::npos) found.push_back(step);
+  return found;
+}
+
+// Partial results are read where they lie or have arrived: a tile does nothing but its vertices.
+TEST(IpuCycles, PartialResultsAreNotMovedOnTheirTile) {
+  for (const Operator& one :
+       {node("ReduceSum", {{4096, 256}}), node("Conv", {{1, 64, 8, 8}, {32, 64, 3, 3}})}) {
+    const std::vector<bsp::StepProfile> steps = steps_with(one.build, "combine");
+    ASSERT_FALSE(steps.empty()) << one.name;
+    for (const bsp::StepProfile& step : steps) {
+      std::uint64_t vertices = 0;
+      for (const auto& [name, cycles] : step.cycles_by_vertex) vertices += cycles;
+      EXPECT_EQ(step.compute_cycles_busy, vertices) << one.name << ", " << step.name;
+    }
+  }
+}
+
+// Who first reads an input decides where it lies, be it in another shape.
+TEST(IpuCycles, InputsLieWhereTheyAreReadThroughAView) {
+  const auto steps = steps_with(
+      [](op::Builder& b) {
+        const op::Var x = b.node1("Reshape", {input(b, "x", {8, 32, 16, 16}), b.integers({256, 256})});
+        return b.node("Softmax", std::span(&x, 1));
+      },
+      "Softmax");
+  ASSERT_EQ(steps.size(), 1u);
+  EXPECT_EQ(steps[0].exchanged_bytes, 0u);
+}
+
+// A mean and a variance are two sums of what is loaded.
+TEST(IpuCycles, StatisticsAreTwoSums) {
+  const machine::ipu::Hardware hardware = target::ipu::hardware_of("gc200");
+  const graph::Attributes none;
+  const graph::ValueType channels{ElementType::f32, {8}};
+  const target::ipu::PartTypes types{none, {{ElementType::f32, {1, 8, 60}}}, {channels, channels}};
+  EXPECT_EQ(target::ipu::part_cycles(hardware, "superstep.ChannelMoments", types),
+            static_cast<std::uint64_t>(2 * machine::ipu::reduce_cycles(hardware, 8, 60, ElementType::f32)));
 }
 
 // Cells are cut by samples: a tile has all weights and makes its samples' steps on its own.

@@ -169,6 +169,23 @@ TEST(IpuOperators, PlacesOfMaxima) {
     });
 }
 
+// The best of a line alone is found by several tiles, each in its part of the line; of equals it is the
+// first.
+TEST(IpuOperators, PlacesOfTheBestOfALine) {
+  for (const std::int64_t largest : {1, 0}) {
+    check("TopK", {{3, 700}}, {{"largest", largest}}, 2, {1});
+    check("TopK", {{4000, 2}}, {{"largest", largest}, {"axis", std::int64_t{0}}}, 2, {1});
+    check("TopK", {{3, 700}}, {{"largest", largest}}, 1, {1});
+    expect_as_reference("TopK of few values", [&](op::Builder& b) {
+      const op::Var x = b.input("x", ElementType::f32, {3, 2000});
+      const op::Var few = b.node("Round", std::span(&x, 1))[0];
+      return b.node("TopK", std::vector{few, b.integers({1})}, {{"largest", largest}}, 2);
+    });
+  }
+  check("TopK", {{30, 70}}, {}, 2, {3});
+  check("ArgMax", {{30, 70}}, {{"axis", std::int64_t{1}}, {"select_last_index", std::int64_t{1}}});
+}
+
 TEST(IpuOperators, ElementwiseAndRows) {
   check("Add", {{2, 16, 9, 7}, {16, 1, 1}});
   check("Mul", {{300}, {300}});
@@ -183,6 +200,46 @@ TEST(IpuOperators, ElementwiseAndRows) {
   });
   check("Softmax", {{40, 33}});
   check("LayerNormalization", {{6, 20, 32}, {32}, {32}});
+}
+
+std::vector<std::string> operators_of(const graph::Graph& graph) {
+  std::vector<std::string> names;
+  for (const auto& step : target::find_target("gc200")
+                              .compile([&](std::int64_t) { return graph; }, {.batch = 1})
+                              ->summary()
+                              .steps)
+    names.push_back(step.op);
+  return names;
+}
+
+// What lies between element-wise operators of a layer is not kept, unless somebody else reads it; who reads
+// it in between ends the row.
+TEST(IpuOperators, ElementwiseOperatorsInARowAreOneVertex) {
+  const auto tanh = [](const op::Var& x) { return x.builder().node1("Tanh", {x}); };
+  const Build row = [&](op::Builder& b) {
+    const op::Var x = b.input("x", ElementType::f32, {2, 16, 9, 7}),
+                  y = b.input("y", ElementType::f32, {16, 1, 1});
+    const op::Var product = x * y, sum = tanh(product) + product;
+    return std::vector<op::Var>{tanh(sum) * 2.0, sum};
+  };
+  const Build read_between = [&](op::Builder& b) {
+    const op::Var x = b.input("x", ElementType::f32, {6, 40}), square = x * x;
+    const op::Var mean = b.node1("ReduceMean", {square, b.integers({1})});
+    return std::vector<op::Var>{tanh(square) - mean};
+  };
+  expect_as_reference("a row of five", row);
+  expect_as_reference("read in between", read_between);
+  EXPECT_EQ(operators_of(graph_of(row)), (std::vector<std::string>{"Mul + Tanh + Add + Tanh + Mul"}));
+  EXPECT_EQ(operators_of(graph_of(read_between)),
+            (std::vector<std::string>{"Mul", "ReduceMean", "Tanh + Sub"}));
+  const Build layers = [&](op::Builder& b) {
+    const op::Var x = b.input("x", ElementType::f32, {6, 40});
+    b.set_name("first");
+    const op::Var first = tanh(x);
+    b.set_name("second");
+    return std::vector<op::Var>{tanh(first)};
+  };
+  EXPECT_EQ(operators_of(graph_of(layers)), (std::vector<std::string>{"Tanh", "Tanh"}));
 }
 
 // Cycles that a program takes without the host, and those that are predicted without launching kernels.

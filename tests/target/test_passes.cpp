@@ -9,6 +9,7 @@
 #include "superstep/graph/verify.h"
 #include "superstep/op/core/definition.h"
 #include "superstep/op/rows/normalization.h"
+#include "superstep/op/rows/reduction.h"
 #include "superstep/op/training/optimizer.h"
 #include "superstep/target/cpu/cpu.h"
 #include "superstep/target/ipu/ipu.h"
@@ -282,18 +283,29 @@ graph::Graph scaled_by_norms(std::int64_t batch) {
   return graph;
 }
 
+// The class of each sample.
+graph::Graph classified(std::int64_t batch) {
+  graph::Graph graph("classes");
+  op::Builder b(graph);
+  const op::Var x = b.input("x", ElementType::f32, {batch, 700});
+  b.output("largest", op::argmax(x, 1, true));
+  b.output("smallest", op::argmin(x, -1, false));
+  return graph;
+}
+
 TEST(TilesWithout, AnyPassThatMayBeLeftOutResultsStayRight) {
   std::set<std::string_view> done;
   for (const Pass& pass : all_passes("gc200", {})) {
     if (!pass.required.empty() || !done.insert(pass.name).second) continue;
     const auto target = ipu::gc200_without({std::string(pass.name)});
-    for (const GraphAtBatch& step : {GraphAtBatch(momentum_of_two), GraphAtBatch(scaled_by_norms)})
+    for (const GraphAtBatch& step :
+         {GraphAtBatch(momentum_of_two), GraphAtBatch(scaled_by_norms), GraphAtBatch(classified)})
       expect_as_reference(*target, step, step, 1e-4, std::string(pass.name), 0);
     for (const GraphAtBatch& model : {GraphAtBatch(normalised), GraphAtBatch(normalised_by_sample)})
       expect_as_reference(*target, trained(model, *target), trained(model, find_target("reference")), 1e-3,
                           std::string(pass.name) + ", trained", 0);
   }
-  EXPECT_EQ(done.size(), 10u);
+  EXPECT_EQ(done.size(), 11u);
 }
 
 // Each of the models above is one that a pass for tiles changes.
@@ -307,6 +319,7 @@ TEST(TilesWithout, ThePassesForTilesHaveSomethingToDo) {
   };
   EXPECT_TRUE(changing(trained(normalised, find_target("gc200"))(4)).contains("normalize_by_moments"));
   EXPECT_TRUE(changing(normalised_by_sample(4)).contains("normalize_by_group_moments"));
+  EXPECT_TRUE(changing(classified(4)).contains("find_with_its_value"));
   EXPECT_TRUE(changing(momentum_of_two(4)).contains("optimize_apart"));
   EXPECT_TRUE(changing(scaled_by_norms(4)).contains("optimize_by_norms"));
 }

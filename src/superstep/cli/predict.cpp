@@ -316,22 +316,27 @@ void predict_processor(const Arguments& arguments, const machine::Machine& machi
                              : model.fixed_batch() > 0 ? model.fixed_batch()
                              : training                ? model.settings().batch
                                                        : 1;
-  const auto plan = cpu.compile(training ? model.training_step(&cpu) : model.inference(&cpu),
-                                {.batch = batch,
+  const target::GraphAtBatch graph = training ? model.training_step(&cpu) : model.inference(&cpu);
+  target::CompileOptions options{.batch = batch,
                                  .micro_batch = model.fixed_batch() > 0 ? batch : arguments.micro_batch,
-                                 .threads = thread_count()});
-  const lab::ProcessorPrediction prediction = lab::predict_plan(machine, plan->summary(), training);
+                                 .threads = thread_count()};
+  const auto plan = cpu.compile(graph, options);
+  lab::ProcessorPrediction prediction = lab::predict_plan(machine, plan->summary(), training);
   std::vector<Metric> metrics = processor_metrics(prediction);
   if (!prediction.beyond.empty() && !arguments.extrapolate)
     throw Error(ErrorCode::unsupported, join(prediction.beyond, "; "), arguments.workload,
                 "--extrapolate predicts it all the same");
   const std::string precision = model.settings().precision;
+  if (arguments.explain && arguments.measure > 0) {
+    options.measure_steps = true;
+    lab::measure_steps_of(prediction, *cpu.compile(graph, options), training, arguments.measure);
+  }
   if (!common().quiet)
     fmt::print("{}", processor_text(fmt::format("{} ({}), {}", arguments.workload, arguments.mode, precision),
                                     machine, prediction, arguments.explain));
   if (arguments.provenance && !common().quiet) fmt::print("\n{}", provenance_text(machine));
   if (arguments.measure > 0) add_measured(*plan, training, arguments.measure, prediction.seconds, metrics);
-  nlohmann::json config = processor_config(machine, prediction);
+  nlohmann::json config = processor_config(machine, prediction, arguments.explain);
   config["mode"] = arguments.mode;
   config["precision"] = precision;
   write_result(command_result("predict", arguments.workload, config, metrics, machine.id()));
@@ -375,7 +380,9 @@ void predict(const Arguments& given) {
 
 // What is said beside the prediction, and how far it may go.
 void declare_flags(CLI::App& command, const std::shared_ptr<Arguments>& a) {
-  command.add_option("--measure", a->measure, "of a processor: run the plan here for so many seconds, too")
+  command
+      .add_option("--measure", a->measure,
+                  "of a processor: run the plan here for so many seconds, too; with --explain each step")
       ->check(number_from(0, 1e4))
       ->type_name("S");
   command.add_flag("--recompute", a->recompute, "keep checkpoints, run the forward pass again");

@@ -86,6 +86,18 @@ HostWork host_work(const Graph& graph, const PredictSettings& settings, bool tra
   return work;
 }
 
+// Where the last stage has room it keeps what it made: its backward pass follows at once, so the vendor's
+// compiler runs nothing again there (Graphcore's port of TensorFlow, passes/pipeline_recomputation.cc).
+Memory memory_of_stage(const CostModel& model, const Graph& graph, const std::vector<OperatorCost>& costs,
+                       const PredictSettings& settings, MemoryOptions options) {
+  if (options.recompute && options.stages > 1 && options.stage + 1 == options.stages) {
+    options.recompute = false;
+    if (Memory kept = model.memory(graph, costs, settings.precision, options); kept.fits()) return kept;
+    options.recompute = true;
+  }
+  return model.memory(graph, costs, settings.precision, options);
+}
+
 std::vector<Stage> stages_of(const CostModel& model, const Graph& graph,
                              const std::vector<OperatorCost>& costs, const PredictSettings& settings,
                              std::size_t count) {
@@ -94,11 +106,11 @@ std::vector<Stage> stages_of(const CostModel& model, const Graph& graph,
     Stage stage;
     stage.forward_backward = model.together(costs_of_stage(costs, s, false));
     stage.update = model.together(costs_of_stage(costs, s, true));
-    stage.memory = model.memory(graph, costs, settings.precision,
-                                {.stage = s,
-                                 .stages = count,
-                                 .recompute = settings.recompute,
-                                 .accumulate = settings.accumulate > 1 || count > 1});
+    stage.memory = memory_of_stage(model, graph, costs, settings,
+                                   {.stage = s,
+                                    .stages = count,
+                                    .recompute = settings.recompute,
+                                    .accumulate = settings.accumulate > 1 || count > 1});
     stage.gradients = updates_of(costs, s);
     const double forward = forward_share(costs, s);
     stage.backward_seconds = (1 - forward) * stage.forward_backward.total();

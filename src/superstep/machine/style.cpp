@@ -61,6 +61,7 @@ constexpr ConstantSpec bulk_synchronous[] = {
     group_units,
     network_rate,
     network_latency,
+    {"compile_time", "s", "until a program is compiled and loaded", 300, 100, 1800},
     {"streaming_rate", "B/s", "to memory beside the chip", 20e9},
     {"streaming_memory", "B", "a chip's share", 0},
     {"power", "W", "one chip's design power", 0},

@@ -54,10 +54,30 @@ WorkKind kind_of_node(const Graph& graph, const Node& node) {
   return grows || op::traits_of(node.op).by_counter ? WorkKind::elementwise : WorkKind::reduction;
 }
 
+// Statistics of groups of channels of each sample.
+bool is_group_normalization(std::string_view op) {
+  return op == "GroupNormalization" || op == "InstanceNormalization";
+}
+
+// Repeats of its input that kernels read as they go: frameworks make a view of it, and compilers fuse it.
+// Given out it is written.
+bool is_repetition(const Graph& graph, ValueId id) {
+  if (graph.value(id).kind != graph::ValueKind::computed) return false;
+  if (graph.node(graph.value(id).producer).op != "Expand") return false;
+  return std::ranges::none_of(graph.outputs(), [&](const auto& output) { return output.value == id; }) &&
+         std::ranges::none_of(graph.updates(), [&](const auto& update) { return update.next == id; });
+}
+
 class Collector {
  public:
   Collector(const Graph& graph, const Precision& precision, const WorkOptions& options)
-      : graph_(graph), precision_(precision), options_(options), work_of_(graph.node_count(), none) {}
+      : graph_(graph), precision_(precision), options_(options), work_of_(graph.node_count(), none) {
+    for (std::size_t i = 0; i < graph.node_count(); ++i) {
+      const Node& node = graph.node(NodeId(i));
+      if (node.phase == graph::Phase::forward && is_group_normalization(node.op))
+        gradients_.emplace("d(" + node.name + ")", none);
+    }
+  }
 
   std::vector<Work> run() {
     for (std::size_t i = 0; i < graph_.node_count(); ++i) place(NodeId(i));
@@ -72,7 +92,11 @@ class Collector {
 
   void place(NodeId id) {
     const Node& node = graph_.node(id);
-    const WorkKind kind = kind_of_node(graph_, node);
+    if (node.phase == graph::Phase::backward)
+      if (const auto gradient = gradients_.find(node.name); gradient != gradients_.end())
+        return join_gradient(id, gradient->second);
+    const bool repeats = !node.outputs.empty() && is_repetition(graph_, node.outputs[0]);
+    const WorkKind kind = repeats ? WorkKind::view : kind_of_node(graph_, node);
     if (kind == WorkKind::elementwise)
       if (const std::size_t host = host_of(node); host != none) {
         works_[host].nodes.push_back(id);
@@ -81,6 +105,21 @@ class Collector {
       }
     work_of_[id.index()] = works_.size();
     works_.push_back({.kind = kind, .name = node.name, .op = node.op, .phase = node.phase, .nodes = {id}});
+  }
+
+  // A graph has the gradient of a normalisation by groups as two dozen nodes; every library has it as one
+  // operator, and so does this list. What follows the normalisation under its name is done on the way.
+  void join_gradient(NodeId id, std::size_t& work) {
+    if (work == none) {
+      work = works_.size();
+      works_.push_back({.kind = WorkKind::normalization,
+                        .name = graph_.node(id).name,
+                        .op = "GroupNormalizationGradient",
+                        .phase = graph::Phase::backward,
+                        .nodes = {}});
+    }
+    works_[work].nodes.push_back(id);
+    work_of_[id.index()] = work;
   }
 
   // The latest element-wise kernel that makes one of the node's inputs, looking through views.
@@ -106,6 +145,12 @@ class Collector {
     return work_of_[graph_.value(id).producer.index()];
   }
 
+  // Where the elements lie that a reader of `id` reads.
+  ValueId stored(ValueId id) const {
+    while (is_repetition(graph_, id)) id = graph_.node(graph_.value(id).producer).inputs[0];
+    return id;
+  }
+
   void find_readers() {
     readers_.resize(graph_.value_count());
     for (std::size_t i = 0; i < graph_.node_count(); ++i)
@@ -123,7 +168,7 @@ class Collector {
       work.flops += work.kind == WorkKind::view ? 0 : op::cost(graph_, node).flops;
       for (ValueId input : node.inputs) {
         if (!input.valid() || maker_of(input) == index || !seen.insert(input.index()).second) continue;
-        const double bytes = precision_.bytes(graph_.value(input));
+        const double bytes = precision_.bytes(graph_.value(stored(input)));
         work.read_bytes += bytes;
         if (is_parameter(graph_, input)) work.weight_bytes += bytes;
       }
@@ -144,6 +189,7 @@ class Collector {
   std::vector<Work> works_;
   std::vector<std::size_t> work_of_;
   std::vector<std::set<std::size_t>> readers_;
+  std::map<std::string, std::size_t> gradients_;  // of normalisations by groups: name -> kernel
 };
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -11,14 +12,54 @@ namespace superstep::cli {
 namespace {
 
 std::string steps_text(const lab::ProcessorPrediction& prediction) {
-  TextTable table({"step", "operators", "node", "MFLOP", "kB", "threads", "us", "kernel"});
+  const bool measured = std::ranges::any_of(prediction.steps, [](const auto& of) { return of.measured > 0; });
+  std::vector<std::string> head{"step", "operators", "node", "MFLOP", "kB", "threads", "us"};
+  if (measured) head.emplace_back("here us");
+  head.emplace_back("kernel");
+  TextTable table(head);
   std::size_t number = 0;
-  for (const lab::ProcessorStep& of : prediction.steps)
-    table.add_row({fmt::format("{}", ++number), of.step.op, of.step.node,
-                   fmt::format("{:.3f}", of.step.flops * 1e-6), fmt::format("{:.1f}", of.step.bytes * 1e-3),
-                   fmt::format("{}", of.step.threads), fmt::format("{:.1f}", of.seconds * 1e6),
-                   of.step.kernel + (of.known ? "" : " (not measured)")});
+  for (const lab::ProcessorStep& of : prediction.steps) {
+    std::vector<std::string> row{fmt::format("{}", ++number),
+                                 of.step.op,
+                                 of.step.node,
+                                 fmt::format("{:.3f}", of.step.flops * 1e-6),
+                                 fmt::format("{:.1f}", of.step.bytes * 1e-3),
+                                 fmt::format("{}", of.step.threads),
+                                 fmt::format("{:.1f}", of.seconds * 1e6)};
+    if (measured) row.push_back(of.measured > 0 ? fmt::format("{:.1f}", of.measured * 1e6) : "-");
+    row.push_back(of.step.kernel + (of.known ? "" : " (not measured)"));
+    table.add_row(row);
+  }
   return table.to_string() + "\n";
+}
+
+const char* part_name(target::PlanPart part) {
+  switch (part) {
+    case target::PlanPart::prepare: return "prepare";
+    case target::PlanPart::body: return "micro-batch";
+    case target::PlanPart::update: return "update";
+  }
+  return "";
+}
+
+// What each step's time was asked by, for who wants to know where a prediction is off.
+nlohmann::json steps_json(const lab::ProcessorPrediction& prediction) {
+  nlohmann::json steps = nlohmann::json::array();
+  for (const lab::ProcessorStep& of : prediction.steps) {
+    const machine::KernelTime asked = lab::asked_of(of.step, prediction.plan);
+    steps.push_back({{"node", of.step.node},
+                     {"part", part_name(of.step.part)},
+                     {"kernel", asked.kernel},
+                     {"flops", asked.flops},
+                     {"bytes", asked.bytes},
+                     {"working_set", asked.working_set},
+                     {"sharing", asked.sharing},
+                     {"busy", asked.busy},
+                     {"known", of.known},
+                     {"seconds", of.seconds},
+                     {"measured", of.measured}});
+  }
+  return steps;
 }
 
 }  // namespace
@@ -68,19 +109,23 @@ std::vector<Metric> processor_metrics(const lab::ProcessorPrediction& prediction
   return metrics;
 }
 
-nlohmann::json processor_config(const machine::Machine& machine, const lab::ProcessorPrediction& prediction) {
-  return {{"machine", machine.id()},
-          {"machine_file", machine.file()},
-          {"machine_digest", machine.digest()},
-          {"batch", prediction.plan.batch},
-          {"micro_batch", prediction.plan.micro_batch},
-          {"threads", prediction.plan.threads},
-          {"coverage", 0.8},
-          {"unknown_share", prediction.unknown_share},
-          {"ladder",
-           {{"peak", prediction.peak_seconds},
-            {"roofline", prediction.roofline_seconds},
-            {"full", prediction.seconds}}}};
+nlohmann::json processor_config(const machine::Machine& machine, const lab::ProcessorPrediction& prediction,
+                                bool explain) {
+  nlohmann::json config{{"machine", machine.id()},
+                        {"machine_file", machine.file()},
+                        {"machine_digest", machine.digest()},
+                        {"batch", prediction.plan.batch},
+                        {"micro_batch", prediction.plan.micro_batch},
+                        {"threads", prediction.plan.threads},
+                        {"groups", prediction.plan.groups},
+                        {"coverage", 0.8},
+                        {"unknown_share", prediction.unknown_share},
+                        {"ladder",
+                         {{"peak", prediction.peak_seconds},
+                          {"roofline", prediction.roofline_seconds},
+                          {"full", prediction.seconds}}}};
+  if (explain) config["steps"] = steps_json(prediction);
+  return config;
 }
 
 }  // namespace superstep::cli

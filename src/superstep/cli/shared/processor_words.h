@@ -14,6 +14,8 @@ namespace superstep::cli {
 std::string processor_text(const std::string& what, const machine::Machine& machine,
                            const lab::ProcessorPrediction& prediction, bool explain);
 std::vector<Metric> processor_metrics(const lab::ProcessorPrediction& prediction);
-nlohmann::json processor_config(const machine::Machine& machine, const lab::ProcessorPrediction& prediction);
+// With its steps where they are to be explained.
+nlohmann::json processor_config(const machine::Machine& machine, const lab::ProcessorPrediction& prediction,
+                                bool explain);
 
 }  // namespace superstep::cli

@@ -31,7 +31,7 @@ struct HostMachineSettings {
   int threads = 1;
   std::filesystem::path folder;  // where file speed is measured; empty: the folder of temporary files
   std::size_t file_bytes = std::size_t{256} << 20;
-  std::uint64_t probes = 96;  // networks whose kernels are timed (lab/processor/probes.h)
+  std::uint64_t probes = 120;  // networks whose kernels are timed (lab/processor/probes.h)
   std::function<void(const std::string& what)> progress = {};
 };
 

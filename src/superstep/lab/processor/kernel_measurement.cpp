@@ -18,6 +18,7 @@
 #include "superstep/lab/machine/peak_kernels.h"
 #include "superstep/lab/processor/plan_time.h"
 #include "superstep/lab/processor/probes.h"
+#include "superstep/lab/processor/step_times.h"
 
 namespace superstep::lab {
 namespace {
@@ -59,37 +60,6 @@ struct Measured {
   bool trains = false;
   double seconds = 0;
   std::vector<KernelTime> steps;  // in the order of the plan's prepare, steps and update
-};
-
-// The best mean of a step's executions within a run.
-class BestSteps {
- public:
-  void add(const target::Timeline& timeline) {
-    sums_.assign(timeline.steps.size(), 0);
-    counts_.assign(timeline.steps.size(), 0);
-    best_.resize(timeline.steps.size(), std::numeric_limits<double>::infinity());
-    for (const target::StepEvent& event : timeline.events) {
-      sums_[event.step] += event.seconds;
-      ++counts_[event.step];
-    }
-    for (std::size_t i = 0; i < best_.size(); ++i)
-      if (counts_[i] > 0) best_[i] = std::min(best_[i], sums_[i] / counts_[i]);
-    steps_ = timeline.steps;
-  }
-
-  std::vector<KernelTime> times(const target::PlanSummary& plan) const {
-    std::vector<KernelTime> times;
-    for (std::size_t i = 0; i < best_.size(); ++i) {
-      if (!std::isfinite(best_[i])) continue;
-      times.push_back(asked_of(steps_[i], plan));
-      times.back().seconds = best_[i];
-    }
-    return times;
-  }
-
- private:
-  std::vector<target::PlanStep> steps_;
-  std::vector<double> sums_, counts_, best_;
 };
 
 Measured measure_probe(const Probe& probe, int threads, double budget) {
@@ -134,17 +104,9 @@ std::vector<KernelTime> joined(const std::vector<KernelTime>& times) {
 
 // The time of a plan by its own steps, as they were measured.
 PlanTime by_own_steps(const Measured& measured) {
-  using Key = std::tuple<std::string, double, double>;
-  std::map<Key, std::pair<double, int>> known;
-  for (const KernelTime& step : measured.steps) {
-    auto& [sum, count] = known[{step.kernel, step.flops, step.bytes}];
-    sum += step.seconds;
-    ++count;
-  }
-  return plan_time(measured.plan, measured.trains, [&](const KernelTime& step) {
-    const auto found = known.find({step.kernel, step.flops, step.bytes});
-    return found == known.end() ? 0 : found->second.first / found->second.second;
-  });
+  const KnownSteps known(measured.steps);
+  return plan_time(measured.plan, measured.trains,
+                   [&](const KernelTime& step) { return known.seconds(step); });
 }
 
 // Runs that are over before a busy neighbour takes the processor: what they take beyond their steps is a

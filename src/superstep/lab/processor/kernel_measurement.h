@@ -11,13 +11,13 @@ namespace superstep::lab {
 
 struct KernelMeasurementSettings {
   int threads = 1;
-  std::uint64_t probes = 96;      // of probe_count
+  std::uint64_t probes = 120;     // of probe_count
   double seconds_a_probe = 0.25;  // of timed work, with each number of threads
   machine::ThreadPeaks peaks;     // that excesses are counted over
   std::function<void(const std::string& what)> progress = {};
 };
 
-// Takes about a minute. Throws Error (interrupted).
+// Takes a minute or two. Throws Error (interrupted).
 machine::ProcessorTimes measure_kernels(const KernelMeasurementSettings& settings);
 
 // What a plan can be timed with: random numbers, integers that are 0 (rows that are there), and for a

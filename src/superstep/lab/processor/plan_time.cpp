@@ -41,11 +41,21 @@ double all_of(const std::vector<PlanStep>& steps, const PlanSummary& plan, const
 
 }  // namespace
 
+namespace {
+
+// A kernel that evaluates any operator says nothing about its time unless the operator is named.
+std::string described(const PlanStep& step) {
+  const std::string text = fmt::format("{} {}", name_of(step.arithmetic), step.kernel);
+  return step.kernel == "reference evaluation" ? fmt::format("{}, {}", text, step.op) : text;
+}
+
+}  // namespace
+
 machine::KernelTime asked_of(const PlanStep& step, const PlanSummary& plan) {
   const double shared = static_cast<double>(plan.state_bytes + plan.constant_bytes);
   const double own = static_cast<double>(plan.activation_bytes) /
                      static_cast<double>(std::max<std::size_t>(1, plan.at_a_time));
-  return {.kernel = fmt::format("{} {}", name_of(step.arithmetic), step.kernel),
+  return {.kernel = described(step),
           .flops = step.flops,
           .bytes = step.bytes,
           .working_set = own + shared,

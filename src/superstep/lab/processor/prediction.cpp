@@ -15,6 +15,7 @@
 #include "superstep/lab/machine/host_machine.h"
 #include "superstep/lab/machine/peak_kernels.h"
 #include "superstep/lab/processor/kernel_measurement.h"
+#include "superstep/lab/processor/step_times.h"
 #include "superstep/record/environment.h"
 
 namespace superstep::lab {
@@ -80,7 +81,7 @@ ProcessorPrediction predict_plan(const machine::Machine& machine, const PlanSumm
   for (const auto* part : {&plan.prepare, &plan.steps, &plan.update})
     for (const PlanStep& step : *part) {
       const auto estimate = kernels.estimate(asked_of(step, plan));
-      prediction.steps.push_back({step, estimate.seconds, estimate.known});
+      prediction.steps.push_back({.step = step, .seconds = estimate.seconds, .known = estimate.known});
       all += estimate.seconds;
       if (!estimate.known) unknown += estimate.seconds;
     }
@@ -92,6 +93,12 @@ ProcessorPrediction predict_plan(const machine::Machine& machine, const PlanSumm
   add_bounds(machine, prediction);
   add_beyond(times, prediction);
   return prediction;
+}
+
+void measure_steps_of(ProcessorPrediction& prediction, target::Executable& clocked, bool trains,
+                      double seconds) {
+  const KnownSteps known = measure_steps(clocked, trains, seconds);
+  for (ProcessorStep& of : prediction.steps) of.measured = known.seconds(asked_of(of.step, prediction.plan));
 }
 
 MeasuredRuns measure_runs(target::Executable& executable, bool trains, double seconds) {

@@ -13,8 +13,9 @@ namespace superstep::lab {
 
 struct ProcessorStep {
   target::PlanStep step;
-  double seconds = 0;  // of an execution
-  bool known = false;  // kernels of its family were measured
+  double seconds = 0;   // of an execution
+  bool known = false;   // kernels of its family were measured
+  double measured = 0;  // seconds of an execution here; 0: it was not run
 };
 
 struct ProcessorPrediction {
@@ -34,6 +35,11 @@ struct ProcessorPrediction {
 // no times of kernels, (unsupported) when they are of other instructions than this computer's kernels use.
 ProcessorPrediction predict_plan(const machine::Machine& machine, const target::PlanSummary& plan,
                                  bool trains);
+
+// Fills in what each step takes here, from runs of the same plan compiled with measure_steps. Throws Error
+// (interrupted).
+void measure_steps_of(ProcessorPrediction& prediction, target::Executable& clocked, bool trains,
+                      double seconds);
 
 // Runs of the plan here, for at least so many seconds: what a prediction is held against. Random inputs;
 // integers are 0.

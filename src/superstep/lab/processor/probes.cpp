@@ -6,19 +6,21 @@
 #include <array>
 #include <cmath>
 #include <initializer_list>
+#include <optional>
 
 #include "superstep/base/random.h"
 #include "superstep/op/elementwise/activation.h"
 #include "superstep/op/elementwise/arithmetic.h"
+#include "superstep/op/elementwise/unary.h"
 #include "superstep/op/move/movement.h"
 #include "superstep/op/move/segment.h"
 #include "superstep/op/move/view.h"
 #include "superstep/op/product/matmul.h"
-#include "superstep/op/rows/softmax.h"
 #include "superstep/op/window/pooling.h"
 #include "superstep/transform/model_passes.h"
 #include "superstep/transform/pipeline.h"
 #include "superstep/transform/training/training_step.h"
+#include "superstep/workload/attention.h"
 #include "superstep/workload/layers.h"
 
 namespace superstep::lab {
@@ -144,18 +146,16 @@ Var transformer(Builder& b, Layers& layers, std::int64_t batch, Draw draw) {
   const std::int64_t heads = draw.of({1, 2, 4, 8}), width = heads * draw.of({8, 16, 32, 64}),
                      length = draw.of({16, 50, 81, 128});
   Var x = layers.linear(b.input("x", ElementType::f32, {batch, length, draw.of({12, 64})}), "in", width);
-  const auto split = [&](Var y) {
-    return op::transpose(op::reshape(y, {batch, length, heads, width / heads}), {0, 2, 1, 3});
-  };
   const double dropped = draw.chance(0.5) ? 0.1 : 0;
+  std::optional<Var> hidden;  // what may not be seen, the same in every layer
+  if (draw.chance(0.5)) hidden = b.input("hidden", ElementType::f32, {batch, 1, 1, length});
   for (int i = 0; i < 2; ++i) {
     const std::string name = fmt::format("layer{}", i);
     const Var q = layers.linear(x, name + ".q", width), k = layers.linear(x, name + ".k", width),
               v = layers.linear(x, name + ".v", width);
-    const Var scores = op::matmul(split(q * (1 / std::sqrt(static_cast<double>(width / heads)))),
-                                  op::swap_axes(split(k), 2, 3));
     const Var mixed =
-        op::reshape(op::transpose(op::matmul(op::softmax(scores, -1), split(v)), {0, 2, 1, 3}), x.shape());
+        workload::attention(layers, workload::split_heads(q, heads), workload::split_heads(k, heads),
+                            workload::split_heads(v, heads), hidden, dropped);
     Var y = layers.linear(mixed, name + ".out", width);
     if (dropped > 0) y = layers.dropout(y, name + ".dropout", dropped);
     x = layers.layer_norm(y + x, name + ".norm1");
@@ -195,6 +195,32 @@ Var messages(Builder& b, Layers& layers, std::int64_t batch, Draw draw) {
   return layers.linear(x, "head", 1);
 }
 
+// Few channels of large pictures, and arithmetic of them: filters, as detectors and simulations have them.
+Var filters(Builder& b, Layers& layers, std::int64_t batch, Draw draw) {
+  const std::int64_t size = draw.of({96, 200, 320, 640}), kernel = draw.of({3, 3, 5}), pad = kernel / 2;
+  const op::ConvAttributes attributes{.pads = {pad, pad, pad, pad}};
+  const Var x = b.input("x", ElementType::f32, {batch, draw.of({1, 1, 2, 3}), size, size});
+  const Var one = layers.plain_conv(x, "one", 1, kernel, attributes),
+            two = layers.plain_conv(x, "two", 1, kernel, attributes);
+  Var y = op::sqrt(one * one + two * two + 1e-6);
+  if (draw.chance(0.5)) y = op::tanh(y);
+  return draw.chance(0.5) ? layers.plain_conv(y, "three", draw.of({1, 4, 8}), kernel, attributes) : y;
+}
+
+// Rows of features, small products of each and functions that take long: what particles and grids have.
+Var descriptors(Builder& b, Layers& layers, std::int64_t batch, Draw draw) {
+  const std::int64_t rows = draw.of({32, 96, 192}), neighbours = draw.of({16, 46, 90}),
+                     width = draw.of({8, 25, 50});
+  const Var r = b.input("r", ElementType::f32, {batch, rows, neighbours, 4});
+  Var g = op::tanh(layers.linear(r, "embed", width));
+  g = op::tanh(layers.linear(g, "widen", 2 * width));
+  const Var moments = op::matmul(op::swap_axes(g, 2, 3), r) * (1.0 / static_cast<double>(neighbours));
+  const std::int64_t kept = draw.of({4, 8});
+  const Var part = op::slice(moments, {0}, {kept}, {2});
+  const Var d = op::reshape(op::matmul(moments, op::swap_axes(part, 2, 3)), {batch, rows, 2 * width * kept});
+  return layers.linear(op::tanh(layers.linear(d, "inner", draw.of({60, 120, 240}))), "head", 1);
+}
+
 using Network = Var (*)(Builder&, Layers&, std::int64_t batch, Draw);
 struct Kind {
   const char* name;
@@ -203,11 +229,29 @@ struct Kind {
 };
 // Batches are chosen, from one sample to what fills the caches.
 constexpr Kind kinds[] = {
-    {"convolutions", convolutions, {1, 4, 16, 64}}, {"there and back", there_and_back, {1, 2, 4, 16}},
-    {"depthwise", depthwise, {1, 1, 2, 8}},         {"perceptron", perceptron, {1, 16, 64, 256}},
-    {"transformer", transformer, {1, 2, 8, 16}},    {"recurrent", recurrent, {1, 8, 16, 64}},
-    {"messages", messages, {1, 2, 8, 16}},          {"convolutions", convolutions, {1, 8, 32, 128}},
+    {"convolutions", convolutions, {1, 4, 16, 64}},
+    {"there and back", there_and_back, {1, 2, 4, 16}},
+    {"depthwise", depthwise, {1, 1, 2, 8}},
+    {"perceptron", perceptron, {1, 16, 64, 256}},
+    {"transformer", transformer, {1, 2, 8, 16}},
+    {"recurrent", recurrent, {1, 8, 16, 64}},
+    {"messages", messages, {1, 2, 8, 16}},
+    {"convolutions", convolutions, {1, 8, 32, 128}},
+    {"filters", filters, {1, 1, 4, 8}},
+    {"descriptors", descriptors, {1, 2, 4, 8}},
 };
+
+// Half of them by Adam, as most models are trained; the draw has a stream of its own.
+transform::OptimizerSpec optimizer_of(std::uint64_t number) {
+  using transform::OptimizerKind;
+  static constexpr OptimizerKind others[] = {OptimizerKind::adamw, OptimizerKind::sgd, OptimizerKind::rmsprop,
+                                             OptimizerKind::adamax};
+  RandomStream random(number, 1, 0x70726f62);
+  if (random.uniform() < 0.5) return {};
+  transform::OptimizerSpec spec = transform::usual_optimizer(others[random.below(std::size(others))]);
+  if (spec.kind == OptimizerKind::sgd) spec.momentum = random.uniform() < 0.5 ? 0.9 : 0;
+  return spec;
+}
 
 }  // namespace
 
@@ -227,7 +271,7 @@ Probe probe(std::uint64_t number) {
     Layers layers(b, number);
     b.output("y", kind.build(b, layers, batch, Draw(number)));
     graph = transform::run_passes(std::move(graph), passes);
-    return trains ? transform::make_training_step(graph, {}, {}) : graph;
+    return trains ? transform::make_training_step(graph, {}, optimizer_of(number)) : graph;
   };
   return probe;
 }

@@ -68,6 +68,21 @@ RowPrediction time_of(double factor, const StepTime& time, std::string reason) {
           std::move(reason),     factor * time.peak, factor * time.roofline};
 }
 
+// An epoch whose beginning waits for the compiler.
+RowPrediction first_epoch(const RowRun& run, double samples, const StepTime& time, std::string reason) {
+  const Machine machine = machine::find_machine(run.machine);
+  if (run.epoch_samples <= 0 || machine.style() != machine::Style::bulk_synchronous)
+    return refusal("the time to compile is known of IPUs alone, samples of an epoch of ImageNet");
+  const machine::Constant& compile = machine.constant("compile_time");
+  const double steps = run.epoch_samples / samples;
+  return {run.epoch_samples / (compile.value + steps * time.seconds),
+          run.epoch_samples / (compile.high + steps * time.high),
+          run.epoch_samples / (compile.low + steps * time.low),
+          reason + ", after the program is compiled",
+          run.epoch_samples / (steps * time.peak),
+          run.epoch_samples / (steps * time.roofline)};
+}
+
 }  // namespace
 
 bool has_application_rows(const PublishedTable& table) {
@@ -159,8 +174,7 @@ std::optional<RowRun> ApplicationRows::compared(std::size_t row, const RowRun& f
   return second;
 }
 
-RowPrediction ApplicationRows::ratio(std::size_t row) {
-  RowRun first = run_of_row(table_, row);
+RowPrediction ApplicationRows::ratio_of(std::size_t row, RowRun first) {
   std::optional<RowRun> second = compared(row, first);
   if (!second) return refusal("this ratio is not covered");
   const Prediction &a = prediction_of(first), &b = prediction_of(*second);
@@ -173,6 +187,25 @@ RowPrediction ApplicationRows::ratio(std::size_t row) {
   const double value = rate(a) / rate(b), up = std::exp(std::hypot(a.uncertainty, b.uncertainty));
   return {value, value / up, value * up,
           fmt::format("{}bound by {}, the other by {}", first.assumed, bound(a), bound(b))};
+}
+
+RowPrediction ApplicationRows::ratio(std::size_t row) {
+  RowRun first = run_of_row(table_, row);
+  const std::vector<std::string> kernels = kernels_of_set(first.workload);
+  if (kernels.empty()) return ratio_of(row, std::move(first));
+  // A set of kernels: the mean of each one's ratio.
+  RowPrediction mean{
+      .value = 0, .low = 0, .high = 0, .reason = fmt::format("mean of {} kernels", kernels.size())};
+  const double share = 1.0 / static_cast<double>(kernels.size());
+  for (const std::string& kernel : kernels) {
+    first.workload = kernel;
+    const RowPrediction one = ratio_of(row, first);
+    if (!one.value) return one;
+    *mean.value += share * *one.value;
+    mean.low += share * one.low;
+    mean.high += share * one.high;
+  }
+  return mean;
 }
 
 RowPrediction ApplicationRows::from_run(std::size_t row, const std::string& metric, const std::string& unit) {
@@ -194,6 +227,7 @@ RowPrediction ApplicationRows::from_run(std::size_t row, const std::string& metr
                        : unit == "TFLOPS" ? 1e-12
                                           : 1;
   if (metric == "throughput") return rate_of(prediction.samples, time, reason);
+  if (metric == "throughput_first_epoch") return first_epoch(run, prediction.samples, time, reason);
   if (metric == "step_time" || metric.starts_with("time_") || metric == "time")
     return time_of(scale, time, reason);
   if (metric == "latency") return time_of(scale, time, reason);
@@ -216,10 +250,10 @@ RowPrediction ApplicationRows::predict(std::size_t row) {
   const std::string machine = machine_of_row(table_.text(row, "machine"));
   if (!known_machine(machine)) return refusal(fmt::format("no machine file for {}", machine));
   if (table_.text(row, "mode") == "collective") return collective(row);
-  if (metric.starts_with("time_to") || metric == "init_time" ||
-      metric.find("first_epoch") != std::string::npos || metric == "throughput_with_evaluation")
-    return refusal("compilation, evaluation and convergence are not predicted");
-  if (known_workload(workload).empty() && !primitive_graph(workload, metric))
+  if (metric.starts_with("time_to") || metric == "init_time" || metric == "throughput_with_evaluation")
+    return refusal("compilation by itself, evaluation and convergence are not predicted");
+  if (known_workload(workload).empty() && kernels_of_set(workload).empty() &&
+      !primitive_graph(workload, metric))
     return refusal(fmt::format("no workload {}", workload));
   if (metric.starts_with("ratio") || metric.starts_with("speedup")) return ratio(row);
   return from_run(row, metric, table_.text(row, "unit"));

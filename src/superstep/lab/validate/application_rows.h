@@ -51,6 +51,7 @@ class ApplicationRows {
   RowPrediction from_run(std::size_t row, const std::string& metric, const std::string& unit);
   RowPrediction collective(std::size_t row);
   RowPrediction ratio(std::size_t row);
+  RowPrediction ratio_of(std::size_t row, RowRun first);
   std::optional<RowRun> compared(std::size_t row, const RowRun& first) const;
   const machine::Prediction& prediction_of(RowRun& run);
 

@@ -99,6 +99,14 @@ std::optional<graph::Graph> convolution(const std::string& name, const std::stri
 
 }  // namespace
 
+std::vector<std::string> kernels_of_set(const std::string& name) {
+  if (name != "conv2d") return {};
+  // Emani et al. 2022, Table VII, with the samples that a chip of 900 MB has room for in 32 bits: a kernel's
+  // ratio of precisions does not depend on how many there are beyond.
+  return {"conv_w7_h7_c32_n16384_k32_fw3_fh3_p0x0_s1x1", "conv_w14_h14_c128_n512_k256_fw3_fh3_p1x1_s1x1",
+          "conv_w54_h54_c16_n8_k1024_fw3_fh3_p1x1_s1x1", "conv_w128_h128_c32_n16_k128_fw5_fh5_p0x0_s1x1"};
+}
+
 std::optional<graph::Graph> primitive_graph(const std::string& name, const std::string& metric) {
   try {
     if (name.starts_with("gemm_")) return gemm(name.substr(5));

@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "superstep/graph/graph.h"
 
@@ -12,5 +13,8 @@ namespace superstep::lab {
 // "conv_w7_h7_c32_n131072_k32_fw3_fh3_p0x0_s1x1"; `metric` says which pass a convolution's time is of
 // (time_forward, time_backward_inputs, time_backward_weights). Nothing for other names.
 std::optional<graph::Graph> primitive_graph(const std::string& name, const std::string& metric);
+
+// A set of kernels that tables give one figure of ("conv2d"), as names of primitives; empty: it is none.
+std::vector<std::string> kernels_of_set(const std::string& name);
 
 }  // namespace superstep::lab

@@ -21,6 +21,7 @@ struct RowRun {
   machine::PredictSettings settings;
   std::string assumed;               // "micro-batch 16 assumed; "
   std::vector<std::string> options;  // of the model's published form
+  double epoch_samples = 0;          // of its published data; 0: not known
 
   std::string graph_key() const;  // equal: the same graph
   std::string key() const;        // equal: the same prediction

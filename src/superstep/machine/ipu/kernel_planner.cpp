@@ -49,6 +49,7 @@ Plan KernelPlanner::plan(const Work& work) {
     case WorkKind::attention: return attention(node);
     case WorkKind::normalization: return normalization(work);
     case WorkKind::reduction:
+      if (node.op == "ArgMax" || node.op == "ArgMin") return arg(node);
       if (node.op == "TopK") return sorting(node);
       return is_triangular(node.op) ? triangular(node) : reduction(work, node);
     case WorkKind::pooling: return pooling(work, node);
@@ -180,23 +181,79 @@ Plan KernelPlanner::elementwise(const Work& work) {
                            .cycles_per_vector = std::llround(per_vector) + slow});
 }
 
-// Statistics (two reductions, three for a gradient), then one pass over the data, or two where the scale is
-// an element's own (softmax, layer normalisation).
-Plan KernelPlanner::normalization(const Work& work) {
-  const Node& node = graph_.node(work.nodes[0]);
-  const double total = elements(node.inputs[0]);
-  const bool gradient = work.op.find("Gradient") != std::string::npos;
-  const Shape& x = shape(node.inputs[0]);
-  const bool by_channel = work.op == "BatchNormalization";
-  const double outputs = by_channel && x.rank() > 1 ? static_cast<double>(x[1])
-                         : x.rank() > 0 ? total / std::max(1.0, static_cast<double>(x[x.rank() - 1]))
-                                        : 1.0;
+namespace {
+
+// Two reductions in the same supersteps.
+Plan together(Plan reduction) {
+  reduction.cycles.compute *= 2;
+  reduction.cycles.exchange *= 2;
+  return reduction;
+}
+
+// Operators that take a mean away and divide by a deviation.
+bool whitens(const std::string& op) {
+  return op == "BatchNormalization" || op == "GroupNormalization" || op == "InstanceNormalization" ||
+         op == "LayerNormalization";
+}
+
+}  // namespace
+
+// Two passes over the data: less the mean, by the deviation. The second is in place (PopLibs, normWhiten).
+Plan KernelPlanner::whitening(double total) const {
   const ElementType element = vector_element(precision_);
-  const bool inference = work.op == "BatchNormalization" && node.attributes.integer("training_mode", 0) == 0;
+  const Plan less = plan_elementwise(hardware_, {total, 2, element, 2});
+  return in_sequence(less, plan_elementwise(hardware_, {total, 2, element, 2, 0, 1}));
+}
+
+// Statistics in the same supersteps; the data whitened; by the scale, and the offset added (PopLibs,
+// normalise). What is served has scale and statistics folded into one factor and one offset, which one
+// pass applies, as our programs do (PopLibs makes two of it).
+Plan KernelPlanner::whitened_and_scaled(const Work& work, const Node& node) const {
+  const double total = elements(node.inputs[0]);
+  const bool by_channel = work.op == "BatchNormalization";
+  if (by_channel && node.attributes.integer("training_mode", 0) == 0)
+    return plan_elementwise(hardware_, {total, 2, vector_element(precision_), 2});
+  const Plan scale = whitening(total);  // two passes of the same kinds
+  const Shape& x = shape(node.inputs[0]);
+  const double samples = x.rank() > 0 ? static_cast<double>(x[0]) : 1;
+  double outputs = total / std::max(1.0, x.rank() > 0 ? static_cast<double>(x[x.rank() - 1]) : 1.0);
+  if (by_channel) outputs = x.rank() > 1 ? static_cast<double>(x[1]) : 1;
+  if (work.op == "InstanceNormalization") outputs = samples * static_cast<double>(x[1]);
+  if (work.op == "GroupNormalization")
+    outputs = samples * static_cast<double>(node.attributes.integer("num_groups", 1));
+  const Plan statistics =
+      plan_reduction(hardware_, {outputs, std::max(1.0, total / outputs), vector_element(precision_)});
+  return in_sequence(in_sequence(together(statistics), whitening(total)), scale);
+}
+
+// Statistics are kept: the data whitened again, sums of the gradient and of its product with it for scale and
+// offset, by the scale, the same sums for the statistics, and four passes that put it together (PopLibs,
+// normParamGradients and normStatisticsGradients).
+Plan KernelPlanner::group_gradient(const Work& work) const {
+  const ElementType element = vector_element(precision_);
+  const double total = work.elements;
+  const Plan pass = plan_elementwise(hardware_, {total, 2, element, 2});
+  const double outputs = std::max(1.0, std::sqrt(total));  // channels of samples: few beside the data
+  const Plan sums =
+      in_sequence(pass, together(plan_reduction(hardware_, {outputs, total / outputs, element})));
+  Plan plan = in_sequence(in_sequence(whitening(total), sums), in_sequence(pass, sums));
+  for (int i = 0; i < 4; ++i) plan = in_sequence(plan, pass);
+  return plan;
+}
+
+// Of softmax and its like, and of gradients: two reductions, three for a gradient, then two passes.
+Plan KernelPlanner::normalization(const Work& work) {
+  if (work.op == "GroupNormalizationGradient") return group_gradient(work);
+  const Node& node = graph_.node(work.nodes[0]);
+  if (whitens(work.op)) return whitened_and_scaled(work, node);
+  const double total = elements(node.inputs[0]);
+  const Shape& x = shape(node.inputs[0]);
+  const double outputs = x.rank() > 0 ? total / std::max(1.0, static_cast<double>(x[x.rank() - 1])) : 1.0;
+  const ElementType element = vector_element(precision_);
   const Plan scale = plan_elementwise(hardware_, {total, 2, element, 2});
-  if (inference) return scale;
   const Plan statistics = plan_reduction(hardware_, {outputs, total / outputs, element});
-  Plan plan = by_channel ? scale : in_sequence(scale, scale);
+  Plan plan = in_sequence(scale, scale);
+  const bool gradient = work.op.find("Gradient") != std::string::npos;
   for (int i = 0; i < (gradient ? 3 : 2); ++i) plan = in_sequence(plan, statistics);
   return plan;
 }
@@ -207,8 +264,12 @@ Plan KernelPlanner::reduction(const Work& work, const Node& node) {
       plan_reduction(hardware_, {outputs, std::max(1.0, total / outputs), vector_element(precision_)});
   // Samples, crops, norms: the arithmetic of each result too.
   if (op::traits_of(node.op).work == WorkKind::elementwise) return in_sequence(plan, elementwise(work));
-  // Moments and centred sums go over the data twice.
-  return work.op.starts_with("superstep.Channel") ? in_sequence(plan, plan) : plan;
+  if (work.op == "superstep.ChannelSums")  // of the gradient, and of its product with the whitened data
+    return in_sequence(plan_elementwise(hardware_, {total, 2, vector_element(precision_), 2}),
+                       together(plan));
+  if (work.op != "superstep.ChannelMoments") return plan;
+  // Statistics that the forward pass had: the vendor keeps them, and whitens the data again with them.
+  return work.phase == Phase::backward ? whitening(total) : together(plan);
 }
 
 Plan KernelPlanner::pooling(const Work& work, const Node& node) {
@@ -291,11 +352,19 @@ Plan KernelPlanner::movement(const Work& work, const Node& node) {
   return plan_rearrangement(hardware_, std::max(work.write_bytes, 1.0), atom);
 }
 
+Plan KernelPlanner::arg(const Node& node) {
+  const double total = elements(node.inputs[0]);
+  const double outputs = std::max(1.0, elements(node.outputs[node.outputs[0].valid() ? 0 : 1]));
+  return plan_arg(hardware_, {outputs, std::max(1.0, total / outputs), vector_element(precision_)});
+}
+
+// The best of a line alone is found without an order.
 Plan KernelPlanner::sorting(const Node& node) {
   const Shape& x = shape(node.inputs[0]);
   const ValueId result = node.outputs[node.outputs[0].valid() ? 0 : 1];
   const int axis = normalize_axis(node.attributes.integer("axis", -1), x.rank());
   const double length = std::max(1.0, static_cast<double>(x[axis]));
+  if (shape(result)[axis] == 1) return arg(node);
   return plan_sorting(hardware_, {.lines = std::max(1.0, elements(node.inputs[0]) / length),
                                   .length = length,
                                   .kept = std::max(1.0, static_cast<double>(shape(result)[axis])),

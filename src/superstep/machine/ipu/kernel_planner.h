@@ -26,6 +26,9 @@ class KernelPlanner {
   Plan attention(const graph::Node& node);
   Plan elementwise(const Work& work);
   Plan normalization(const Work& work);
+  Plan whitening(double total) const;
+  Plan group_gradient(const Work& work) const;
+  Plan whitened_and_scaled(const Work& work, const graph::Node& node) const;
   Plan reduction(const Work& work, const graph::Node& node);
   Plan pooling(const Work& work, const graph::Node& node);
   Plan gather(const graph::Node& node);
@@ -33,6 +36,7 @@ class KernelPlanner {
   Plan scatter(const graph::Node& node);
   Plan add_rows(const graph::Node& node);
   Plan movement(const Work& work, const graph::Node& node);
+  Plan arg(const graph::Node& node);
   Plan sorting(const graph::Node& node);
   Plan triangular(const graph::Node& node);
 

@@ -71,6 +71,31 @@ Plan plan_reduction(const Hardware& hardware, const Reduction& work) {
   return plan;
 }
 
+// Tiles share the elements of an output where that is faster; then the best of theirs, each with its place,
+// are compared, in two stages when they are many.
+Plan plan_arg(const Hardware& hardware, const Reduction& work) {
+  constexpr double widest_stage = 32;  // as of sums
+  const double tiles = static_cast<double>(hardware.tiles), total = work.outputs * work.depth;
+  const double bytes = static_cast<double>(bytes_of(work.element)), pair = bytes + 4;
+  const auto spread_over = [&](double spread) {
+    Plan plan = plan_of(hardware, "arg", total);
+    const std::int64_t own = whole(work.outputs * spread / tiles);
+    plan.cycles += superstep_cycles(
+        hardware, static_cast<double>(arg_cycles(hardware, own, whole(work.depth / spread))), 0);
+    const int stages = spread <= 1 ? 0 : spread <= widest_stage ? 1 : 2;
+    const double depth = stages == 1 ? spread : std::sqrt(spread);
+    for (int stage = 0; stage < stages; ++stage)
+      plan.cycles += superstep_cycles(hardware, static_cast<double>(arg_cycles(hardware, 1, whole(depth))),
+                                      pair * depth);
+    plan.bytes.operands = per_tile(hardware, total) * bytes;
+    plan.bytes.temporary = spread > 1 ? pair * spread : 0;
+    return plan;
+  };
+  Plan alone = spread_over(1);
+  Plan shared = spread_over(std::clamp(std::floor(tiles / work.outputs), 1.0, work.depth));
+  return shared.cycles.total() < alone.cycles.total() ? shared : alone;
+}
+
 // A worker loads a vector of channels, combines, and stores after the window: forward three instructions a
 // position; backward compares with the maximum and adds.
 Plan plan_pooling(const Hardware& hardware, const Pooling& work, bool backward) {

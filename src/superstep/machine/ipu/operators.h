@@ -26,6 +26,9 @@ struct Reduction {
 };
 Plan plan_reduction(const Hardware& hardware, const Reduction& work);
 
+// The places of the largest or smallest of `depth` elements for each of `outputs`.
+Plan plan_arg(const Hardware& hardware, const Reduction& work);
+
 // Windows over positions x channels.
 struct Pooling {
   double outputs = 0, inputs = 0;  // elements

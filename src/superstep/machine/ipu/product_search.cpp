@@ -155,6 +155,19 @@ class Search {
   TileShare share_;
 };
 
+// Channels of a group for the vertex that takes windows in fours of columns; 0: it cannot do the product.
+std::int64_t slic_channels(const Product& product) {
+  constexpr std::int64_t most_channels = 4, most_stride = 2;
+  const std::int64_t channels = std::max(product.inputs, product.outputs);
+  const bool dilated =
+      std::ranges::any_of(product.window, [](const Axis& axis) { return axis.dilation > 1; });
+  if (product.element != ElementType::f16 || product.window.size() < 2 || dilated ||
+      product.window.back().stride > most_stride || product.window.back().kernel_step > 1 ||
+      channels > most_channels)
+    return 0;
+  return channels == 3 ? most_channels : channels;
+}
+
 // The ways to group channels for the vertices that can do the product.
 std::vector<Grain> grains(const Hardware& hardware, const Product& product) {
   const std::int64_t units = hardware.conv_units(product.element, product.partials);
@@ -170,6 +183,8 @@ std::vector<Grain> grains(const Hardware& hardware, const Product& product) {
         for (std::int64_t outputs = units; outputs <= 16; outputs *= 2)
           result.push_back({Vertex::amp_nx1, weights / height, outputs, height, units});
     if (product.inputs == 1 && product.outputs == 1) result.push_back({Vertex::vertical_mac, 1, 1, 1, 1});
+    if (const std::int64_t channels = slic_channels(product); channels > 0)
+      result.push_back({Vertex::slic, channels, channels, 1, units});
   }
   // Channels in x out up to which the multiply-accumulate vertex is looked at. No source: chosen, which keeps
   // the search short.

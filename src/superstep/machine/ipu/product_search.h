@@ -37,7 +37,7 @@ struct Product {
 };
 
 // How operands are grouped for a vertex.
-enum class Vertex : std::uint8_t { amp_1x1, amp_nx1, horizontal_mac, vertical_mac, outer_product };
+enum class Vertex : std::uint8_t { amp_1x1, amp_nx1, horizontal_mac, vertical_mac, outer_product, slic };
 const char* name_of(Vertex vertex);
 struct Grain {
   Vertex vertex = Vertex::amp_1x1;

@@ -12,7 +12,8 @@
 namespace superstep::machine::ipu {
 
 const char* name_of(Vertex vertex) {
-  constexpr const char* names[] = {"AMP 1x1", "AMP Nx1", "horizontal MAC", "vertical MAC", "outer product"};
+  constexpr const char* names[] = {"AMP 1x1",      "AMP Nx1",       "horizontal MAC",
+                                   "vertical MAC", "outer product", "SLIC"};
   return names[static_cast<std::size_t>(vertex)];
 }
 
@@ -151,6 +152,20 @@ std::int64_t outer_rows(const Product& product, const TileShare& share) {
   return count;
 }
 
+// As many groups as fill four channels are one.
+SlicWork slic_work(const Product& product, const Grain& grain, const TileShare& share) {
+  const std::int64_t channels = std::max(grain.inputs, grain.outputs);
+  return {.channels = channels,
+          .conv_groups = ceil_div(share.groups, 4 / channels),
+          .kernel_rows = share.kernel_rows,
+          .kernel_columns = share.kernel_columns,
+          .rows = outer_rows(product, share),
+          .row_positions = innermost(product, share),
+          .stride = product.window.back().stride,
+          .units = grain.units,
+          .partials = product.partials};
+}
+
 double vertex_cycles(const Hardware& hardware, const Product& product, const Grain& grain,
                      const TileShare& share) {
   const AmpForm form{product.element, product.partials, grain.units};
@@ -175,6 +190,7 @@ double vertex_cycles(const Hardware& hardware, const Product& product, const Gra
     case Vertex::outer_product:
       return static_cast<double>(
           share.groups * outer_product_cycles(hardware, share.positions, share.outputs, product.element));
+    case Vertex::slic: return static_cast<double>(slic_cycles(hardware, slic_work(product, grain, share)));
   }
   return 0;
 }
@@ -277,10 +293,15 @@ double tile_cycles(const Hardware& hardware, const Product& product, const Grain
 double least_cycles(const Hardware& hardware, const Product& product, const Grain& grain,
                     const Partition& partition, const TileShare& share) {
   const double cycles = cycles_of(hardware, product, grain, partition, share).total();
+  const double turns = static_cast<double>(partition.serial_outputs * partition.serial_inputs);
+  if (grain.vertex == Vertex::slic) {
+    const SlicWork work = slic_work(product, grain, share);
+    return cycles -
+           turns * static_cast<double>(slic_cycles(hardware, work) - least_slic_cycles(hardware, work));
+  }
   // Two positions a worker take longer than three.
   const std::int64_t turning = 3 * hardware.workers;
   if (grain.vertex != Vertex::amp_1x1 || share.positions >= turning) return cycles;
-  const double turns = static_cast<double>(partition.serial_outputs * partition.serial_inputs);
   TileShare more = share;
   more.positions = turning;
   return std::min(cycles, cycles + turns * (vertex_cycles(hardware, product, grain, more) -

@@ -27,21 +27,31 @@ std::int64_t cast_cycles(const Hardware& hardware, std::int64_t n, ElementType f
 
 std::int64_t reduce_cycles(const Hardware& hardware, std::int64_t outputs, std::int64_t depth,
                            ElementType partials) {
-  const std::int64_t width = 8 / bytes_of(partials);  // of a 64-bit load
+  const std::int64_t W = hardware.workers, width = 16 / bytes_of(partials);
+  constexpr std::int64_t enter = 24, loads = 2, vector = 6;
+  // Fewer outputs than a vector: partials of one output lie in a row, and its lanes are added up in the end.
+  if (outputs < width) depth = ceil_div(outputs * depth, width);
   const std::int64_t vectors = ceil_div(outputs, width);
-  const std::int64_t vector = 16 + 6 + 2 + 2;
-  const std::int64_t partial = 2 + 2 + 1 + 3;
-  if (vectors < hardware.workers) {  // workers share the depth of an output
-    const std::int64_t share = std::max<std::int64_t>(1, hardware.workers / vectors);
-    return hardware.workers * (33 + vector + ceil_div(depth, share) * partial);
-  }
-  return hardware.workers * (33 + ceil_div(vectors, hardware.workers) * (vector + depth * partial));
+  if (vectors >= W) return W * (enter + ceil_div(vectors, W) * (vector + loads * depth));
+  // Workers share the depth of an output, and one of them adds up what the others have.
+  const std::int64_t share = W / vectors;
+  const std::int64_t own = W * (enter + vector + loads * ceil_div(depth, share));
+  return share > 1 && depth > share ? own + W * (enter + vector + loads * share)
+                                    : W * (enter + vector + loads * depth);
 }
 
 std::int64_t reduce_strided_cycles(const Hardware& hardware, std::int64_t outputs, std::int64_t depth,
                                    ElementType partials) {
   const std::int64_t vectors = ceil_div(ceil_div(outputs, 16 / bytes_of(partials)), hardware.workers);
   return hardware.workers * (24 + vectors * (6 + depth));
+}
+
+std::int64_t arg_cycles(const Hardware& hardware, std::int64_t outputs, std::int64_t depth) {
+  constexpr std::int64_t call = 9, enter = 26, element = 3;
+  const std::int64_t W = hardware.workers;
+  const std::int64_t shared = outputs * (call + W * (enter + element * ceil_div(depth, W)));
+  const std::int64_t own = call + W * ceil_div(outputs, W) * (enter + element * depth);
+  return std::min(shared, own);
 }
 
 std::int64_t gather_worker_cycles(std::int64_t offsets, std::int64_t row_elements, std::int64_t vector) {
@@ -184,6 +194,49 @@ std::int64_t vertical_mac_cycles(const Hardware& hardware, std::int64_t conv_gro
   const std::int64_t sum = (9 + 2 * (W - 1)) * share / 4;
   // The estimator of PopLibs (MIT licence): entry, then each group's zeroing, loops and sum over the workers.
   return 100 + conv_groups * (4 + outputs + 32 + in_groups * (24 + W * worker) + 10 + sum);
+}
+
+namespace {
+
+// Of a row of n output positions: the first of a window's sub-kernels zeroes the partial sums on the way.
+std::int64_t slic_row(const SlicWork& work, std::int64_t n, bool zeroing, bool at_least) {
+  const std::int64_t in_float = work.partials == ElementType::f32 ? 1 : 0;
+  if (work.stride > 1) return (n < 3 ? 10 + (n == 1 ? 3 : 5) : 15 + 2 * (n - 3)) - in_float;
+  constexpr std::int64_t looped = 5;  // from so many on the steady loop runs
+  if (n >= looped) return 10 + n - in_float;
+  const std::int64_t cycles = zeroing || n == 1 ? 13 + (n > 1 ? n : 0) : 17 + n;
+  return (at_least ? std::min(cycles, 10 + looped) : cycles) - in_float;
+}
+
+// The slowest worker: its share of all positions, in pieces of a row. 17 to enter, 10 or 11 a piece.
+std::int64_t slic_worker(const SlicWork& work, std::int64_t positions, bool zeroing, bool at_least) {
+  const std::int64_t passes = work.units >= 16 ? 1 : 2;  // over the inputs
+  const std::int64_t piece = 10 + (zeroing ? 1 : 0) + (work.partials == ElementType::f32 ? 3 : 0);
+  std::int64_t cycles = 17;
+  for (std::int64_t left = positions; left > 0; left -= work.row_positions)
+    cycles += piece + passes * slic_row(work, std::min(left, work.row_positions), zeroing, at_least);
+  return cycles;
+}
+
+std::int64_t slic(const Hardware& hardware, const SlicWork& work, bool at_least) {
+  const std::int64_t W = hardware.workers, G = work.conv_groups;
+  const std::int64_t sub_kernels = work.kernel_rows * ceil_div(work.kernel_columns, std::int64_t{4});
+  const std::int64_t positions = ceil_div(work.rows * work.row_positions, W);
+  const auto inner = [&](bool zeroing) { return W * slic_worker(work, positions, zeroing, at_least); };
+  // Weights of several groups are put in order by the workers.
+  const std::int64_t load = 16 + (work.channels == 4 ? 18 : 21 + W * (work.channels == 1 ? 10 : 12));
+  return 28 + 15 * G + 6 * (G - 1) + 1 + (load + 19) * sub_kernels + 6 * (sub_kernels - 1) + 1 +
+         G * (inner(true) + (sub_kernels - 1) * inner(false));
+}
+
+}  // namespace
+
+std::int64_t slic_cycles(const Hardware& hardware, const SlicWork& work) {
+  return slic(hardware, work, false);
+}
+
+std::int64_t least_slic_cycles(const Hardware& hardware, const SlicWork& work) {
+  return slic(hardware, work, true);
 }
 
 std::int64_t outer_product_cycles(const Hardware& hardware, std::int64_t positions, std::int64_t channels,

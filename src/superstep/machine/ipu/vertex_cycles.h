@@ -16,15 +16,19 @@ std::int64_t elementwise_cycles(const Hardware& hardware, std::int64_t n, std::i
 std::int64_t fill_cycles(const Hardware& hardware, std::int64_t n, ElementType element);
 std::int64_t cast_cycles(const Hardware& hardware, std::int64_t n, ElementType from, ElementType to);
 
-// Sums `depth` partials into each of `outputs` elements.
+// Sums `depth` partials into each of `outputs` elements, a vector of 128 bits at a time: 24 to enter, 6 a
+// vector of outputs, two 64-bit loads a vector of partials (the vendor's form where partials lie at one
+// stride).
 std::int64_t reduce_cycles(const Hardware& hardware, std::int64_t outputs, std::int64_t depth,
                            ElementType partials);
 
-// The same where the partials of an output lie at one stride, as those of a product do: 24 + 6 a vector of
-// outputs
-// + one load a vector of partials, a vector being 128 bits.
+// The same where they lie in interleaved memory, as the partial sums of a product do: one load a vector.
 std::int64_t reduce_strided_cycles(const Hardware& hardware, std::int64_t outputs, std::int64_t depth,
                                    ElementType partials);
+
+// The place of the largest or smallest of `depth` elements for each of `outputs`: workers share the elements
+// of one output, 9 + W (26 + 3 ceil(depth / W)), or each takes outputs of its own, whichever is faster.
+std::int64_t arg_cycles(const Hardware& hardware, std::int64_t outputs, std::int64_t depth);
 
 // One worker copying `offsets` rows of `row_elements`.
 std::int64_t gather_worker_cycles(std::int64_t offsets, std::int64_t row_elements, std::int64_t vector);
@@ -69,6 +73,21 @@ std::int64_t horizontal_mac_cycles(const Hardware& hardware, ElementType element
 // Depth-wise: each worker accumulates over kernel rows, `conv_groups` in fours.
 std::int64_t vertical_mac_cycles(const Hardware& hardware, std::int64_t conv_groups, std::int64_t in_groups,
                                  std::int64_t outputs, std::int64_t kernel_rows, std::int64_t kernel_columns);
+
+// Groups of one, two or four channels on the matrix unit: windows are taken four columns at a time, and as
+// many groups together as fill four channels (the vendor's SLIC vertex). f16 inputs, strides of 1 or 2 along
+// the last axis.
+struct SlicWork {
+  std::int64_t channels = 1, conv_groups = 1;            // of a group; of a tile, in fours of channels
+  std::int64_t kernel_rows = 1, kernel_columns = 1;      // of the window
+  std::int64_t rows = 1, row_positions = 1, stride = 1;  // output rows of the tile, positions in a row
+  std::int64_t units = 8;
+  ElementType partials = ElementType::f32;
+};
+std::int64_t slic_cycles(const Hardware& hardware, const SlicWork& work);
+// No more than slic_cycles() of any larger rows: a row of two to four positions takes longer than one of
+// five.
+std::int64_t least_slic_cycles(const Hardware& hardware, const SlicWork& work);
 
 // One output channel group at a time from one input channel: positions x channels multiplications.
 std::int64_t outer_product_cycles(const Hardware& hardware, std::int64_t positions, std::int64_t channels,

@@ -49,10 +49,11 @@ class PipelineLowering {
     follow_values();
     for (std::size_t s = 0; s < stages_.size(); ++s) variables(s);
     const LoweringBudget budget(graph_, options_);
-    std::size_t number = 0;
-    for (const graph::Node& node : graph_.nodes()) {
-      Stage& stage = stages_[stage_of_node_[number++]];
-      stage.nodes->lower(node, stage.body, out_.steps);
+    const Fusion fusion(graph_, stage_of_node_);
+    for (std::size_t number = 0; number < graph_.node_count(); ++number) {
+      if (fusion.is_inside(number)) continue;
+      Stage& stage = stages_[stage_of_node_[number]];
+      stage.nodes->lower(graph_.node(graph::NodeId(number)), fusion.at(number), stage.body, out_.steps);
       budget.lowered(out_.steps.size());
     }
     outputs();

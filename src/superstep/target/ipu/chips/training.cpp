@@ -29,6 +29,7 @@ class TrainingLowering {
         options_(options),
         budget_(graph, options),
         stage_of_node_(stages_of(graph, layout.shares)),
+        fusion_(graph, stage_of_node_),
         routes_(graph, stage_of_node_, layout.shares.size()),
         out_{.graph = bsp::Graph(device, static_cast<std::uint32_t>(layout.replicas))} {
     const std::size_t count = layout.shares.size();
@@ -96,12 +97,13 @@ class TrainingLowering {
   }
 
   void lower(Phase phase) {
-    std::size_t number = 0;
-    for (const graph::Node& node : graph_.nodes()) {
-      const std::size_t stage = stage_of_node_[number++];
-      if (node.phase != phase) continue;
-      if (phase == Phase::update) fetch(node, stage);
-      stages_[stage]->lower(node,
+    for (std::size_t number = 0; number < graph_.node_count(); ++number) {
+      const graph::Node& node = graph_.node(graph::NodeId(number));
+      const std::size_t stage = stage_of_node_[number];
+      if (node.phase != phase || fusion_.is_inside(number)) continue;
+      const FusedNode* fused = fusion_.at(number);
+      if (phase == Phase::update) fetch(fused ? fused->node : node, stage);
+      stages_[stage]->lower(node, fused,
                             phase == Phase::forward    ? stages_[stage]->forward
                             : phase == Phase::backward ? stages_[stage]->backward
                                                        : update_,
@@ -315,6 +317,7 @@ class TrainingLowering {
   const LowerOptions& options_;
   LoweringBudget budget_;
   const std::vector<std::size_t> stage_of_node_;
+  const Fusion fusion_;
   const ValueRoutes routes_;
   LoweredGraph out_;
   std::vector<std::unique_ptr<TrainingStage>> stages_;

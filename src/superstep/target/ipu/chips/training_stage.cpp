@@ -67,10 +67,11 @@ void TrainingStage::add_falling() {
   }
 }
 
-void TrainingStage::lower(const graph::Node& node, bsp::Sequence& program, std::vector<LoweredStep>& steps) {
-  nodes_.lower(node, program, steps);
+void TrainingStage::lower(const graph::Node& node, const FusedNode* fused, bsp::Sequence& program,
+                          std::vector<LoweredStep>& steps) {
+  nodes_.lower(node, fused, program, steps);
   if (node.phase != Phase::forward) return;
-  for (const ValueId id : node.outputs)
+  for (const ValueId id : fused ? fused->node.outputs : node.outputs)
     if (id.valid() && values().is_made(id)) remember(id);
 }
 

@@ -34,7 +34,8 @@ class TrainingStage {
   void fix_borders();
 
   // Appends to `program`, which runs when it is this stage's turn.
-  void lower(const graph::Node& node, bsp::Sequence& program, std::vector<LoweredStep>& steps);
+  void lower(const graph::Node& node, const FusedNode* fused, bsp::Sequence& program,
+             std::vector<LoweredStep>& steps);
 
   const std::map<graph::ValueId, bsp::Tensor>& leaving_up() const { return leaving_up_; }
   const std::map<graph::ValueId, bsp::Tensor>& leaving_down() const { return leaving_down_; }

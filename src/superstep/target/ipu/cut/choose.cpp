@@ -54,17 +54,16 @@ std::int64_t parts_for(std::int64_t elements, std::int64_t tiles) {
 
 // --- in place ----------------------------------------------------------------------------------------------
 
-// The operand whose place decides: of those with the most elements the one in most boxes.
+// The operand whose place decides: of those with the most elements the one in most boxes. None where it is
+// not known where those lie: to follow a few numbers of channels is to leave most tiles without work.
 std::optional<std::size_t> principal(const Operation& operation, const Spreads& spreads) {
+  std::int64_t most = 0;
+  for (std::size_t i = 0; i < operation.inputs.size(); ++i)
+    if (operation.has(i)) most = std::max(most, operation.input(i).element_count());
   std::optional<std::size_t> best;
   for (std::size_t i = 0; i < operation.inputs.size(); ++i) {
-    if (!operation.inputs[i] || !spreads[i]) continue;
-    const std::int64_t count = operation.input(i).element_count();
-    if (best && count < operation.input(*best).element_count()) continue;
-    if (best && count == operation.input(*best).element_count() &&
-        spreads[i]->boxes() <= spreads[*best]->boxes())
-      continue;
-    best = i;
+    if (!operation.has(i) || !spreads[i] || operation.input(i).element_count() < most) continue;
+    if (!best || spreads[i]->boxes() > spreads[*best]->boxes()) best = i;
   }
   return best;
 }
@@ -255,6 +254,7 @@ std::uint64_t cycles_of(const Hardware& hardware, const Choice& choice, const Op
                         const PartShape& shape) {
   if (choice.product && choice.partition.count() > 0)
     return std::max<std::uint64_t>(1, product_cycles(hardware, *choice.product, operation, shape));
+  if (operation.fused) return fused_cycles(hardware, *operation.fused, types_of(operation, shape));
   return part_cycles(hardware, operation.node->op, types_of(operation, shape));
 }
 

@@ -42,7 +42,20 @@ struct Cut {
 };
 
 // How the partial results of summed cuts become one.
-enum class Combine : std::uint8_t { sum, product, maximum, minimum, mean, moments, root_of_squares };
+enum class Combine : std::uint8_t {
+  sum,
+  product,
+  maximum,
+  minimum,
+  mean,
+  root_of_squares,
+  // Of outputs 0 and 1 together: means and variances; the largest or smallest of a line, the first of equals,
+  // and where it lies along the one cut that is summed.
+  moments,
+  place_of_largest,
+  place_of_smallest
+};
+constexpr bool combines_pairs(Combine combine) { return combine >= Combine::moments; }
 
 // Operands that slide: which of them has the positions that windows read.
 enum class WindowForm : std::uint8_t {
@@ -52,6 +65,7 @@ enum class WindowForm : std::uint8_t {
   gradient     // input 0 is read by windows of input 1; the kernel is the result
 };
 
+struct Fused;
 struct Operation;
 struct Part;
 struct PartShape;
@@ -78,6 +92,7 @@ struct Operation {
   std::vector<const graph::ValueType*> inputs, outputs;
   std::vector<const Tensor*> constants;       // of inputs whose elements are known
   std::vector<const graph::Node*> producers;  // of inputs that a node makes
+  std::shared_ptr<const Fused> fused;         // what it is instead of the node's operator
 
   const Shape& input(std::size_t i) const { return inputs[i]->shape; }
   const Shape& output(std::size_t i = 0) const { return outputs[i]->shape; }

@@ -41,6 +41,20 @@ Cuts line_of_last_axis(const Operation& op) { return beside(op, {axis_attribute(
 Cuts last_axis(const Operation& op) { return beside(op, last(op.input(0).rank(), 1)); }
 Cuts matrices(const Operation& op) { return beside(op, last(op.input(0).rank(), 2)); }
 
+// The best of each line alone is found in parts of lines, too.
+Cuts top_k(const Operation& op) {
+  const int axis = axis_attribute(op, -1);
+  Cuts cuts = beside(op, {axis});
+  if (op.output()[axis] != 1) return cuts;
+  const bool largest = op.attributes->integer("largest", 1) != 0;
+  if (op.outputs.size() > 1 && op.outputs[1])
+    cuts.combine = largest ? Combine::place_of_largest : Combine::place_of_smallest;
+  else
+    cuts.combine = largest ? Combine::maximum : Combine::minimum;
+  add_summed_cut(cuts, op, op.input(0)[axis], {axis});
+  return cuts;
+}
+
 // Every system by itself, and every column of one: its matrix then goes whole to each part.
 Cuts triangular_systems(const Operation& op) {
   Cuts cuts;
@@ -228,7 +242,7 @@ std::span<const CutRule> line_cut_rules() {
   static const CutRule rules[] = {
       {softmax, {"Softmax", "LogSoftmax", "Hardmax"}, softmax_cycles},
       {line_of_last_axis, {"LpNormalization"}, normalization_cycles},
-      {line_of_last_axis, {"TopK"}},
+      {top_k, {"TopK"}, top_k_cycles},
       {last_axis, {"Normalizer", "Scaler"}},
       {matrices, {"Det"}},
       {matrices, {"superstep.Cholesky"}, cholesky_cycles},
@@ -237,7 +251,7 @@ std::span<const CutRule> line_cut_rules() {
       {compress, {"Compress"}},
       {local_response, {"LRN"}},
       {mean_variance, {"MeanVarianceNormalization"}, normalization_cycles},
-      {arg, {"ArgMax", "ArgMin"}},
+      {arg, {"ArgMax", "ArgMin"}, arg_cycles},
       {rows, {"LinearRegressor", "TfIdfVectorizer"}},
       {layer_norm, {"LayerNormalization", "RMSNormalization"}, normalization_cycles},
       {layer_norm_gradient, {"superstep.LayerNormalizationGradient"}, normalization_cycles},

@@ -112,7 +112,8 @@ Cuts global_pooling(const Operation& op) {
 std::span<const CutRule> reduction_cut_rules() {
   static const CutRule rules[] = {
       {batch_normalization, {"BatchNormalization"}, batch_normalization_cycles},
-      {channel_statistics, {"superstep.ChannelMoments", "superstep.ChannelSums"}, normalization_cycles},
+      {channel_statistics, {"superstep.ChannelMoments"}, channel_moments_cycles},
+      {channel_statistics, {"superstep.ChannelSums"}, channel_sums_cycles},
       {global_pooling, {"GlobalAveragePool", "GlobalMaxPool", "GlobalLpPool"}},
       {reduction,
        {"ReduceSum", "ReduceMean", "ReduceProd", "ReduceMax", "ReduceMin", "ReduceL1", "ReduceL2",

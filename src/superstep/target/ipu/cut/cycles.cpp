@@ -251,8 +251,30 @@ std::int64_t gemm_cycles(const Hardware& hardware, const PartTypes& t) {
 
 std::int64_t reduction_cycles(const Hardware& hardware, const PartTypes& t) {
   const std::int64_t outputs = std::max<std::int64_t>(outputs_of(t), 1);
-  return machine::ipu::reduce_cycles(hardware, outputs, ceil_div(largest_input(t), outputs),
-                                     ElementType::f32);
+  const ElementType element =
+      !t.inputs.empty() && t.inputs[0].element == ElementType::f16 ? ElementType::f16 : ElementType::f32;
+  return machine::ipu::reduce_cycles(hardware, outputs, ceil_div(largest_input(t), outputs), element);
+}
+
+// A mean and a variance are two sums of what is loaded.
+std::int64_t channel_moments_cycles(const Hardware& hardware, const PartTypes& t) {
+  return 2 * reduction_cycles(hardware, t);
+}
+// The product with the centred operand is a pass before its sum.
+std::int64_t channel_sums_cycles(const Hardware& hardware, const PartTypes& t) {
+  return pointwise(hardware, element_of(t), largest_input(t), 2) + 2 * reduction_cycles(hardware, t);
+}
+
+std::int64_t arg_cycles(const Hardware& hardware, const PartTypes& t) {
+  const std::int64_t outputs = std::max<std::int64_t>(outputs_of(t), 1);
+  return machine::ipu::arg_cycles(hardware, outputs, ceil_div(largest_input(t), outputs));
+}
+// The best alone is found without an order.
+std::int64_t top_k_cycles(const Hardware& hardware, const PartTypes& t) {
+  const Shape &x = t.inputs[0].shape, &y = t.outputs[0].shape;
+  const int axis = normalize_axis(t.attributes.integer("axis", -1), x.rank());
+  if (y[axis] == 1) return arg_cycles(hardware, t);
+  return element_cycles(hardware, t, vector_cycles(op::traits_of("TopK").effort));
 }
 
 std::int64_t pooling_cycles(const Hardware& hardware, const PartTypes& t) {
@@ -355,6 +377,16 @@ std::int64_t sgd_cycles(const Hardware& hardware, const PartTypes& t) {
 
 std::int64_t elementwise_cycles(const Hardware& hardware, op::Effort effort, const PartTypes& t) {
   return element_cycles(hardware, t, vector_cycles(effort));
+}
+
+// A vector beyond two that are loaded, and one beyond the first that is stored, take a cycle each.
+std::uint64_t fused_cycles(const Hardware& hardware, const Fused& fused, const PartTypes& t) {
+  std::int64_t per_vector = 0, loads = 0;
+  for (const FusedStep& step : fused.steps) per_vector += vector_cycles(step.definition->traits.effort);
+  for (const graph::ValueType& type : t.inputs) loads += count(type) > 1;
+  const auto stores = static_cast<std::int64_t>(t.outputs.size());
+  per_vector += std::max<std::int64_t>(loads - 2, 0) + stores - 1;
+  return static_cast<std::uint64_t>(element_cycles(hardware, t, per_vector));
 }
 
 }  // namespace superstep::target::ipu

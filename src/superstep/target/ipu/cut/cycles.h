@@ -8,6 +8,7 @@
 #include "superstep/graph/graph.h"
 #include "superstep/machine/ipu/hardware.h"
 #include "superstep/op/core/traits.h"
+#include "superstep/target/ipu/cut/fused.h"
 
 namespace superstep::target::ipu {
 
@@ -20,10 +21,15 @@ struct PartTypes {
 std::int64_t elementwise_cycles(const machine::ipu::Hardware& hardware, op::Effort effort,
                                 const PartTypes& types);
 
+// ... the same of several that are one: every vector is loaded and stored once, ...
+std::uint64_t fused_cycles(const machine::ipu::Hardware& hardware, const Fused& fused,
+                           const PartTypes& types);
+
 // ... and what operators have that are more than that.
 using PartCycles = std::int64_t(const machine::ipu::Hardware& hardware, const PartTypes& types);
 PartCycles conv_cycles, conv_transpose_cycles, conv_weight_gradient_cycles, matmul_cycles, gemm_cycles;
-PartCycles reduction_cycles;
+PartCycles reduction_cycles, channel_moments_cycles, channel_sums_cycles;
+PartCycles arg_cycles, top_k_cycles;
 PartCycles pooling_cycles, max_pool_gradient_cycles, average_pool_gradient_cycles;
 PartCycles gather_cycles, gather_nd_cycles, scatter_nd_cycles;  // rows
 PartCycles segment_sum_cycles, sparse_product_cycles;           // rows that are added up

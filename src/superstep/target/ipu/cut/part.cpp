@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "superstep/base/error.h"
+#include "superstep/target/ipu/cut/fused.h"
 #include "superstep/target/ipu/cut/window_range.h"
 
 namespace superstep::target::ipu {
@@ -167,6 +168,10 @@ PartShape part_shape(const op::Definition& definition, const Operation& operatio
       known = *operation.constants[i];
   }
   if (cuts.adapt) cuts.adapt(operation, cuts, part, shape);
+  if (operation.fused)
+    shape.evaluate = [fused = operation.fused](const op::EvaluateContext& context) {
+      evaluate(*fused, context);
+    };
   return shape;
 }
 

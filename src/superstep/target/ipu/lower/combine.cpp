@@ -22,11 +22,25 @@ struct CombinePart {
 
 struct CombineVertex {
   const CombinePart* part;
-  bsp::Piece pieces[4];  // inputs, then outputs
+  std::vector<bsp::Piece> partials[2];  // each partial result where it lies or has arrived
+  bsp::Piece results[2];
 };
 
-void bind_piece(void* field, std::span<const bsp::Piece> pieces) {
+void bind_partials(void* field, std::span<const bsp::Piece> pieces) {
+  static_cast<std::vector<bsp::Piece>*>(field)->assign(pieces.begin(), pieces.end());
+}
+void bind_result(void* field, std::span<const bsp::Piece> pieces) {
   *static_cast<bsp::Piece*>(field) = pieces[0];
+}
+
+// Partial result s of output k, and the result.
+template <class T>
+const T* partial(const CombineVertex& vertex, std::size_t k, std::size_t s) {
+  return static_cast<const T*>(vertex.partials[k][s].data);
+}
+template <class T>
+T* result(const CombineVertex& vertex, std::size_t k) {
+  return static_cast<T*>(vertex.results[k].data);
 }
 
 double start_of(Combine combine) {
@@ -78,17 +92,48 @@ template <class T>
 void combine_moments(const CombineVertex& vertex) {
   const CombinePart& part = *vertex.part;
   const auto n = static_cast<std::size_t>(part.count);
-  const T *means = static_cast<const T*>(vertex.pieces[0].data),
-          *variances = static_cast<const T*>(vertex.pieces[1].data);
+  const auto means = [&](std::size_t s) { return partial<T>(vertex, 0, s); };
+  const auto variances = [&](std::size_t s) { return partial<T>(vertex, 1, s); };
   for (std::size_t i = 0; i < n; ++i) {
-    const double mean = combined(part, [&](std::size_t s) { return widened(means[s * n + i]); });
+    const double mean = combined(part, [&](std::size_t s) { return widened(means(s)[i]); });
     double variance = 0;
     for (std::size_t s = 0; s < part.weights.size(); ++s) {
-      const double distance = widened(means[s * n + i]) - mean;
-      variance += part.weights[s] * (widened(variances[s * n + i]) + distance * distance);
+      const double distance = widened(means(s)[i]) - mean;
+      variance += part.weights[s] * (widened(variances(s)[i]) + distance * distance);
     }
-    static_cast<T*>(vertex.pieces[2].data)[i] = rounded<T>(mean);
-    static_cast<T*>(vertex.pieces[3].data)[i] = rounded<T>(variance / part.total);
+    result<T>(vertex, 0)[i] = rounded<T>(mean);
+    result<T>(vertex, 1)[i] = rounded<T>(variance / part.total);
+  }
+}
+
+// Numbers as they are compared.
+template <class T>
+auto comparable(T value) {
+  if constexpr (std::is_integral_v<T>)
+    return value;
+  else
+    return static_cast<float>(value);
+}
+
+// Parts follow one another along a line: a place in one is as much further along as those before it have.
+template <class T>
+void combine_places(const CombineVertex& vertex) {
+  const CombinePart& part = *vertex.part;
+  const auto n = static_cast<std::size_t>(part.count);
+  const auto value = [&](std::size_t s, std::size_t i) { return comparable(partial<T>(vertex, 0, s)[i]); };
+  for (std::size_t i = 0; i < n; ++i) {
+    std::size_t best = 0;
+    std::int64_t begin = 0, place = partial<std::int64_t>(vertex, 1, 0)[i];
+    for (std::size_t s = 1; s < part.weights.size(); ++s) {
+      begin += static_cast<std::int64_t>(part.weights[s - 1]);
+      const auto candidate = value(s, i), champion = value(best, i);
+      if (part.combine == Combine::place_of_largest ? !(candidate > champion) : !(candidate < champion))
+        continue;
+      best = s;
+      place = begin + partial<std::int64_t>(vertex, 1, s)[i];
+    }
+    result<T>(vertex, 0)[i] = partial<T>(vertex, 0, best)[i];
+    result<std::int64_t>(vertex, 1)[i] = place;
   }
 }
 
@@ -96,10 +141,9 @@ template <class T>
 void combine_values(const CombineVertex& vertex) {
   const CombinePart& part = *vertex.part;
   const auto n = static_cast<std::size_t>(part.count);
-  const T* partials = static_cast<const T*>(vertex.pieces[0].data);
   for (std::size_t i = 0; i < n; ++i)
-    static_cast<T*>(vertex.pieces[1].data)[i] =
-        rounded<T>(combined(part, [&](std::size_t s) { return widened(partials[s * n + i]); }));
+    result<T>(vertex, 0)[i] =
+        rounded<T>(combined(part, [&](std::size_t s) { return widened(partial<T>(vertex, 0, s)[i]); }));
 }
 
 void compute(void* object, unsigned worker) {
@@ -110,6 +154,8 @@ void compute(void* object, unsigned worker) {
       return;  // a tile has neither
     else if (vertex.part->combine == Combine::moments)
       combine_moments<T>(vertex);
+    else if (combines_pairs(vertex.part->combine))
+      combine_places<T>(vertex);
     else
       combine_values<T>(vertex);
   });
@@ -122,24 +168,27 @@ bsp::VertexClass combine_vertex(std::string name, Combine combine, ElementType e
   bsp::VertexClass vertex;
   vertex.name = std::move(name);
   vertex.kind = bsp::VertexKind::multi;
-  const auto add = [&](const char* field, bsp::FieldDirection direction) {
+  const auto add = [&](const char* field, std::size_t k, bool partials, ElementType type) {
     bsp::FieldInfo info;
     info.name = field;
-    info.direction = direction;
-    info.type = element;
-    info.offset = offsetof(CombineVertex, pieces) + vertex.fields.size() * sizeof(bsp::Piece);
-    info.bind = bind_piece;
+    info.direction = partials ? bsp::FieldDirection::input : bsp::FieldDirection::output;
+    info.shape = partials ? bsp::FieldShape::vector_list : bsp::FieldShape::vector;
+    info.type = type;
+    info.offset = partials ? offsetof(CombineVertex, partials) + k * sizeof(std::vector<bsp::Piece>)
+                           : offsetof(CombineVertex, results) + k * sizeof(bsp::Piece);
+    info.bind = partials ? bind_partials : bind_result;
     vertex.fields.push_back(std::move(info));
   };
-  const bool moments = combine == Combine::moments;
-  add("in0", bsp::FieldDirection::input);
-  if (moments) add("in1", bsp::FieldDirection::input);
-  add("out0", bsp::FieldDirection::output);
-  if (moments) add("out1", bsp::FieldDirection::output);
+  const bool pairs = combines_pairs(combine), moments = combine == Combine::moments;
+  const ElementType second = moments ? element : ElementType::i64;
+  add("in0", 0, true, element);
+  if (pairs) add("in1", 1, true, second);
+  add("out0", 0, false, element);
+  if (pairs) add("out1", 1, false, second);
   vertex.object_bytes = sizeof(CombineVertex);
   vertex.object_alignment = alignof(CombineVertex);
   vertex.construct = [](void* memory, const void* context) {
-    new (memory) CombineVertex{static_cast<const CombinePart*>(context), {}};
+    new (memory) CombineVertex{static_cast<const CombinePart*>(context), {}, {}};
   };
   vertex.destroy = [](void* memory) { static_cast<CombineVertex*>(memory)->~CombineVertex(); };
   vertex.compute = compute;
@@ -148,7 +197,9 @@ bsp::VertexClass combine_vertex(std::string name, Combine combine, ElementType e
   for (const double weight : part->weights) part->total += weight;
   vertex.context = std::move(part);
   const auto cycles = static_cast<std::uint64_t>(
-      (moments ? 2 : 1) * machine::ipu::reduce_strided_cycles(hardware, count, depth, ElementType::f32));
+      pairs && !moments ? machine::ipu::arg_cycles(hardware, count, depth)
+                        : (moments ? 2 : 1) *
+                              machine::ipu::reduce_strided_cycles(hardware, count, depth, ElementType::f32));
   vertex.cycles = [cycles, flops = static_cast<std::uint64_t>(count * depth)](const bsp::VertexFields&,
                                                                               const bsp::Device&) {
     return bsp::PerfEstimate(cycles, flops);

@@ -10,9 +10,10 @@
 
 namespace superstep::target::ipu {
 
-// `count` results from `weights.size()` partial ones each, a partial after the other. Sums are made in double
-// and rounded once. `weights`: how many elements each partial result stands for (means, moments). Fields are
-// in0, out0; of moments in0 and out0 are means, in1 and out1 variances.
+// `count` results from `weights.size()` partial ones each, lists of vectors, so that none is moved on its
+// tile. Sums are made in double and rounded once. `weights`: how many elements each partial result stands for
+// (means, moments, places). Fields are in0, out0; of pairs in1 and out1 are the variances, or the places
+// (i64).
 bsp::VertexClass combine_vertex(std::string name, Combine combine, ElementType element, std::int64_t count,
                                 std::vector<double> weights, const machine::ipu::Hardware& hardware);
 

@@ -24,9 +24,11 @@ class GraphLowering {
   LoweredGraph run() {
     inputs_and_states();
     const LoweringBudget budget(graph_, options_);
-    for (const graph::Node& node : graph_.nodes()) {
-      nodes_.lower(node, out_.program, out_.steps);
-      budget.lowered(out_.steps.size());
+    const Fusion fusion(graph_);
+    for (std::size_t i = 0; i < graph_.node_count(); ++i) {
+      if (fusion.is_inside(i)) continue;
+      nodes_.lower(graph_.node(graph::NodeId(i)), fusion.at(i), out_.program, out_.steps);
+      budget.lowered(i + 1);
     }
     outputs_and_updates();
     values_.place_all_waiting();

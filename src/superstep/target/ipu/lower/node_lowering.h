@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "superstep/target/ipu/lower/fusion.h"
 #include "superstep/target/ipu/lower/operator_lowering.h"
 #include "superstep/target/ipu/place/values.h"
 
@@ -23,8 +24,14 @@ class NodeLowering {
   // Appends to `program` and `steps`; names of compute sets are numbered by `steps`. Throws Error
   // (unsupported) naming a node whose operator or type the machine cannot run.
   void lower(const graph::Node& node, bsp::Sequence& program, std::vector<LoweredStep>& steps);
+  // The same of what a fusion has in the place of a node, if it has something there.
+  void lower(const graph::Node& node, const FusedNode* fused, bsp::Sequence& program,
+             std::vector<LoweredStep>& steps);
 
  private:
+  void lower_as(const graph::Node& node, const Operation& operation, bsp::Sequence& program,
+                std::vector<LoweredStep>& steps);
+
   const graph::Graph& graph_;
   const std::vector<int> uses_;
   bsp::Graph device_;

@@ -8,6 +8,7 @@
 #include "superstep/target/ipu/cut/channel_group.h"
 #include "superstep/target/ipu/cut/operand_grid.h"
 #include "superstep/target/ipu/lower/combine.h"
+#include "superstep/target/ipu/lower/field_order.h"
 #include "superstep/target/ipu/lower/operator_lowering.h"
 
 namespace superstep::target::ipu {
@@ -33,13 +34,11 @@ bsp::ComputeSet OperatorLowering::combine_groups(Work& work, const std::string& 
   const auto all = static_cast<std::int64_t>(work.weights.size());
   const auto groups = static_cast<std::int64_t>(std::ceil(std::sqrt(static_cast<double>(all))));
   const Bounds bounds = even_bounds(all, groups);
-  const bool moments = work.choice.partition.cuts.combine == Combine::moments;
+  const bool pairs = combines_pairs(work.choice.partition.cuts.combine);
   std::vector<bsp::Tensor> sums(work.partials.size());
   for (std::size_t i = 0; i < sums.size(); ++i) {
     if (!work.partials[i].valid()) continue;
-    std::vector<std::int64_t> extents = work.partials[i].shape().extents();
-    extents[0] = groups;
-    sums[i] = device_.add_variable(work.partials[i].element_type(), Shape(extents), name);
+    sums[i] = stacked(work, i, groups, name);
   }
   std::vector<double> weights;
   for (std::int64_t group = 0; group < groups; ++group) {
@@ -47,10 +46,10 @@ bsp::ComputeSet OperatorLowering::combine_groups(Work& work, const std::string& 
                               bounds[static_cast<std::size_t>(group) + 1]};
     weights.push_back(
         std::accumulate(work.weights.begin() + range.begin, work.weights.begin() + range.end, 0.0));
-    for (std::size_t i = 0; i < (moments ? 1 : sums.size()); ++i)
+    for (std::size_t i = 0; i < (pairs ? 1 : sums.size()); ++i)
       if (sums[i].valid())
         combine_output(work, set, i, range, combined_spread(work, i, range), sums[i][group],
-                       moments ? sums[1][group] : bsp::Tensor());
+                       pairs ? sums[1][group] : bsp::Tensor());
   }
   work.partials = std::move(sums);
   work.weights = std::move(weights);
@@ -60,14 +59,13 @@ bsp::ComputeSet OperatorLowering::combine_groups(Work& work, const std::string& 
 bsp::ComputeSet OperatorLowering::combine(Work& work, const std::string& name) {
   const bsp::ComputeSet set = device_.add_compute_set(name);
   classes_.clear();
-  const bool moments = work.choice.partition.cuts.combine == Combine::moments;
+  const bool pairs = combines_pairs(work.choice.partition.cuts.combine);
   const auto all = static_cast<std::int64_t>(work.weights.size());
-  for (std::size_t i = 0; i < (moments ? 1 : work.results.size()); ++i) {
+  for (std::size_t i = 0; i < (pairs ? 1 : work.results.size()); ++i) {
     if (!work.partials[i].valid()) continue;
     Spread spread = combined_spread(work, i, {0, work.choice.partition.partials()});
-    combine_output(work, set, i, {0, all}, spread, work.results[i],
-                   moments ? work.results[1] : bsp::Tensor());
-    if (moments) values_.set_spread(work.node.outputs[1], spread);
+    combine_output(work, set, i, {0, all}, spread, work.results[i], pairs ? work.results[1] : bsp::Tensor());
+    if (pairs) values_.set_spread(work.node.outputs[1], spread);
     values_.set_spread(work.node.outputs[i], std::move(spread));
   }
   return set;
@@ -79,12 +77,9 @@ void OperatorLowering::combine_output(Work& work, bsp::ComputeSet set, std::size
   const std::vector<double> weights(work.weights.begin() + partials.begin,
                                     work.weights.begin() + partials.end);
   const ElementType element = work.operation.outputs[i]->element;
-  const bsp::Tensor first = work.partials[i].slice(partials, 0);
   // Vertices are of one class where they add as many elements of the same weights.
   const bool weighted = work.choice.partition.cuts.combine == Combine::mean || second.valid();
   for_each_box(spread, [&](const std::vector<AxisRange>& ranges, std::uint32_t tile) {
-    std::vector<AxisRange> behind = ranges;
-    for (AxisRange& range : behind) ++range.axis;  // of the partial results: they are numbered first
     const bsp::Tensor out = sliced(result, ranges);
     const std::int64_t count = out.num_elements();
     std::vector<std::int64_t> key{count, static_cast<std::int64_t>(element), partials.size()};
@@ -95,14 +90,23 @@ void OperatorLowering::combine_output(Work& work, bsp::ComputeSet set, std::size
       device_.add_codelets({combine_vertex(place->second, work.choice.partition.cuts.combine, element, count,
                                            weights, hardware_)});
     }
-    std::vector<bsp::Connection> connections{{"in0", sliced(first, behind)}};
-    if (second.valid()) connections.emplace_back("in1", sliced(work.partials[1].slice(partials, 0), behind));
-    connections.emplace_back("out0", out);
+    // All in the order of memory, where that is the same one.
+    std::int64_t group = field_of(out).second;
+    if (field_of(sliced(work.partials[i][partials.begin], ranges)).second != group) group = 1;
+    const auto each = [&](const bsp::Tensor& all) {  // they are numbered first
+      std::vector<bsp::Tensor> list;
+      for (std::int64_t s = partials.begin; s < partials.end; ++s)
+        list.push_back(in_channel_order(sliced(all[s], ranges), group).flatten());
+      return list;
+    };
+    std::vector<bsp::Connection> connections{{"in0", each(work.partials[i])}};
+    if (second.valid()) connections.emplace_back("in1", each(work.partials[1]));
+    connections.emplace_back("out0", in_channel_order(out, group));
     device_.set_tile_mapping(out, tile);
     if (second.valid()) {
-      const bsp::Tensor variance = sliced(second, ranges);
-      device_.set_tile_mapping(variance, tile);
-      connections.emplace_back("out1", variance);
+      const bsp::Tensor with = sliced(second, ranges);
+      device_.set_tile_mapping(with, tile);
+      connections.emplace_back("out1", in_channel_order(with, group));
     }
     device_.set_tile_mapping(
         device_.add_vertex(set, place->second, std::span<const bsp::Connection>(connections)), tile);

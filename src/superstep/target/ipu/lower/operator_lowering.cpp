@@ -7,6 +7,7 @@
 
 #include "superstep/base/text.h"
 #include "superstep/target/ipu/cut/channel_group.h"
+#include "superstep/target/ipu/cut/fused.h"
 #include "superstep/target/ipu/cut/operand_grid.h"
 
 namespace superstep::target::ipu {
@@ -54,7 +55,7 @@ LoweredStep OperatorLowering::lower(const graph::Node& node, const Operation& op
     parts = parts_of(definition, seen, choice);
   }
   classes_.clear();
-  const op::Cost cost = op::cost(graph_, node);
+  const op::Cost cost = operation.fused ? operation.fused->cost : op::cost(graph_, node);
   Work work{node, definition, seen, *flat, choice, std::move(*parts), {}, {}, {}, {}, name, cost.flops};
   const auto count = static_cast<std::int64_t>(work.parts.size());
   LoweredStep step{
@@ -183,22 +184,27 @@ void OperatorLowering::make_outputs(Work& work) {
     work.results[i] = work.flat.output(i, tensor);
     if (tensor.num_elements() == 0) device_.set_tile_mapping(tensor, 0);
     if (partition.summed(i)) {
-      // A partial result after the other, each as the result lies.
-      std::vector<std::int64_t> extents = work.results[i].shape().extents(), stacked = extents;
-      if (extents.empty()) stacked = extents = {1};
-      stacked[0] *= partition.partials();
-      const graph::ValueType type{tensor.element_type(), Shape(stacked)};
-      const std::string name = label + ", partial";
-      const bsp::Tensor partials = grouped && has_channel_groups(type) ? values_.grouped_variable(name, type)
-                                                                       : values_.plain_variable(name, type);
-      extents = work.results[i].shape().extents();
-      extents.insert(extents.begin(), partition.partials());
-      work.partials[i] = partials.reshape(Shape(extents));
+      work.partials[i] = stacked(work, i, partition.partials(), label + ", partial");
     } else if (std::optional<Spread> spread =
                    spread_of_output(partition, work.flat.flattening(), work.results[i].shape(), i, tiles)) {
       values_.set_spread(id, std::move(*spread));
     }
   }
+}
+
+// One after the other, each as the result lies.
+bsp::Tensor OperatorLowering::stacked(const Work& work, std::size_t i, std::int64_t count,
+                                      const std::string& name) {
+  const bool grouped = work.flat.flattening() != Flattening::all &&
+                       in_channel_groups(graph_.type(work.node.outputs[i]), work.choice.partition, i);
+  std::vector<std::int64_t> extents = work.results[i].shape().extents(), all = extents;
+  if (extents.empty()) all = {1};
+  all[0] *= count;
+  const graph::ValueType type{work.results[i].element_type(), Shape(all)};
+  const bsp::Tensor made = grouped && has_channel_groups(type) ? values_.grouped_variable(name, type)
+                                                               : values_.plain_variable(name, type);
+  extents.insert(extents.begin(), count);
+  return made.reshape(Shape(extents));
 }
 
 std::vector<std::uint32_t> OperatorLowering::tiles_of(const Work& work) const {

@@ -54,11 +54,13 @@ class OperatorLowering {
   void add_part(const Work& work, const Placed& placed, bsp::ComputeSet set);
   const std::string& class_of(const Work& work, const Placed& placed,
                               const std::vector<std::int64_t>& groups);
+  // A variable for so many partial results of output i.
+  bsp::Tensor stacked(const Work& work, std::size_t i, std::int64_t count, const std::string& name);
   // Partial results of neighbours into fewer, which take their place.
   bsp::ComputeSet combine_groups(Work& work, const std::string& name);
   bsp::ComputeSet combine(Work& work, const std::string& name);
   // One vertex a box of the spread: some partial results of output i into `result`, of its shape; where they
-  // are moments, `second` is the result of output 1.
+  // are pairs, `second` is the result of output 1.
   void combine_output(Work& work, bsp::ComputeSet set, std::size_t i, bsp::Interval partials,
                       const Spread& spread, const bsp::Tensor& result, const bsp::Tensor& second);
   Spread combined_spread(const Work& work, std::size_t i, bsp::Interval partials) const;

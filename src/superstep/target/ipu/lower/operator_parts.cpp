@@ -1,7 +1,7 @@
 // The parts of an operator as vertices: their fields in the order of memory, their classes.
 #include <fmt/format.h>
 
-#include "superstep/target/ipu/cut/channel_group.h"
+#include "superstep/target/ipu/lower/field_order.h"
 #include "superstep/target/ipu/lower/operator_lowering.h"
 #include "superstep/target/ipu/lower/vertex.h"
 
@@ -22,37 +22,6 @@ std::optional<PlaceBox> places_of(const Operation& operation, const Cuts& cuts, 
   for (const AxisRange& range : operand_ranges(cuts, part, !gradient, 0))
     box.begin[static_cast<std::size_t>(range.axis)] = range.range.begin;
   return box;
-}
-
-bool is_in_order(const bsp::Tensor& tensor) {
-  const auto regions = tensor.view().regions();
-  return regions.empty() || regions[0].loops.empty() || regions[0].loops.back().element_stride == 1;
-}
-
-// [N, C, positions] as [N, C / g, positions, g].
-bsp::Tensor grouped(const bsp::Tensor& tensor, std::int64_t g) {
-  const Shape& shape = tensor.shape();
-  std::vector<std::int64_t> extents{shape[0], shape[1] / g, g};
-  std::vector<int> order{0, 1};
-  for (int axis = 2; axis < shape.rank(); ++axis) {
-    extents.push_back(shape[axis]);
-    order.push_back(axis + 1);
-  }
-  order.push_back(2);
-  return tensor.reshape(Shape(extents)).dim_shuffle(order);
-}
-
-// A field in the order in which the elements lie, and its channel group.
-std::pair<bsp::Tensor, std::int64_t> field_of(const bsp::Tensor& tensor) {
-  const Shape& shape = tensor.shape();
-  if (shape.rank() < 3 || tensor.num_elements() == 0 || is_in_order(tensor)) return {tensor, 1};
-  for (std::int64_t g = channel_group; g > 1; g /= 2) {
-    if (shape[1] % g != 0) continue;
-    bsp::Tensor field = grouped(tensor, g);
-    if (is_in_order(field)) return {std::move(field), g};
-    break;
-  }
-  return {tensor, 1};
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include "superstep/op/move/movement.h"
 #include "superstep/op/move/view.h"
 #include "superstep/op/rows/channel_statistics.h"
+#include "superstep/op/rows/cumulative.h"
 #include "superstep/op/rows/reduction.h"
 #include "superstep/op/training/optimizer.h"
 #include "superstep/transform/expand.h"
@@ -80,6 +81,19 @@ void normalize_by_group_moments(transform::Rewrite& rewrite, const graph::Node& 
                                          of_channels(moments.mean), of_channels(moments.variance)},
                                         {{"epsilon", node.attributes.number("epsilon", 1e-5)}});
   rewrite.replace(node, std::vector<Var>{op::reshape(y, x.shape())});
+}
+
+// The first place of the best is what an order of one element gives, which parts of a line can make.
+bool finds_first_place(const graph::Graph& graph, const graph::Node& node) {
+  if (node.op != "ArgMax" && node.op != "ArgMin") return false;
+  return node.attributes.integer("select_last_index", 0) == 0 &&
+         graph.type(node.inputs[0]).shape.element_count() > 0;
+}
+
+void find_with_its_value(transform::Rewrite& rewrite, const graph::Node& node) {
+  const Var x = rewrite.now(node.inputs[0]);
+  const Var place = op::top_k(x, 1, node.attributes.integer("axis", 0), node.op == "ArgMax").indices;
+  rewrite.replace(node, std::vector<Var>{op::reshape(place, rewrite.old().type(node.outputs[0]).shape)});
 }
 
 // Cells are cut by samples, so that every tile has all weights (and in a gradient a partial sum for each).
@@ -197,6 +211,10 @@ std::vector<transform::Pass> graph_passes() {
        .run = rewriting(is_grouped_normalization, normalize_by_group_moments),
        .summary = "normalisation of groups and instances: the same for groups",
        .rounding = transform::Pass::sums},
+      {.name = "find_with_its_value",
+       .run = rewriting(finds_first_place, find_with_its_value),
+       .summary = "the place of the largest with its value: parts of a line are compared, where tiles had "
+                  "whole lines"},
       {.name = "unroll_large_cells",
        .run = rewriting(is_too_large_a_cell, unroll),
        .summary = "recurrent cells whose weights a tile cannot hold, as their steps",

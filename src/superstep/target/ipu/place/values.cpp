@@ -46,6 +46,16 @@ void Values::add_waiting(graph::ValueId id, const bsp::Tensor& tensor) {
   waiting_.insert(id);
 }
 
+void Values::add_view(graph::ValueId id, const bsp::Tensor& tensor, graph::ValueId of) {
+  tensors_[id] = tensor;
+  if (is_waiting(of)) views_[id] = viewed_value(of);
+}
+
+graph::ValueId Values::viewed_value(graph::ValueId id) const {
+  const auto found = views_.find(id);
+  return found == views_.end() ? id : found->second;
+}
+
 bsp::Tensor Values::tensor(graph::ValueId id) {
   const auto found = tensors_.find(id);
   if (found != tensors_.end()) return found->second;
@@ -61,11 +71,12 @@ void Values::place(graph::ValueId id, const bsp::Tensor& flat, Spread spread) {
   for_each_box(spread, [&](const std::vector<AxisRange>& ranges, std::uint32_t tile) {
     device_.set_tile_mapping(sliced(flat, ranges), tile);
   });
-  waiting_.erase(id);
+  waiting_.erase(viewed_value(id));
   spreads_[id] = std::move(spread);
 }
 
 void Values::place_evenly(graph::ValueId id) {
+  id = viewed_value(id);
   device_.map_linearly(tensors_.at(id), least_spread_elements);
   waiting_.erase(id);
 }

@@ -31,7 +31,11 @@ class Values {
   bsp::Tensor tensor(graph::ValueId id);
   bool is_made(graph::ValueId id) const { return tensors_.contains(id); }
 
-  bool is_waiting(graph::ValueId id) const { return waiting_.contains(id); }
+  // A value that is all elements of another one in another order or shape, which waits: who first reads
+  // either decides.
+  void add_view(graph::ValueId id, const bsp::Tensor& tensor, graph::ValueId of);
+
+  bool is_waiting(graph::ValueId id) const { return waiting_.contains(viewed_value(id)); }
   // Puts a waiting value on the boxes of a spread, seen as `flat`; remembers the spread.
   void place(graph::ValueId id, const bsp::Tensor& flat, Spread spread);
   // Puts it on all tiles evenly.
@@ -48,7 +52,10 @@ class Values {
   bsp::Graph& device_;
   std::map<graph::ValueId, bsp::Tensor> tensors_;
   std::map<graph::ValueId, Spread> spreads_;
+  graph::ValueId viewed_value(graph::ValueId id) const;
+
   std::set<graph::ValueId> waiting_;
+  std::map<graph::ValueId, graph::ValueId> views_;  // of values that waited: what they are views of
 };
 
 // The part of a tensor in some of its ranges.

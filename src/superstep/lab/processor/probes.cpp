@@ -147,7 +147,7 @@ Var transformer(Builder& b, Layers& layers, std::int64_t batch, Draw draw) {
                      length = draw.of({16, 50, 81, 128});
   Var x = layers.linear(b.input("x", ElementType::f32, {batch, length, draw.of({12, 64})}), "in", width);
   const double dropped = draw.chance(0.5) ? 0.1 : 0;
-  std::optional<Var> hidden;  // what may not be seen, the same in every layer
+  std::optional<Var> hidden;  // what may not be seen, in the second layer: both kinds are measured
   if (draw.chance(0.5)) hidden = b.input("hidden", ElementType::f32, {batch, 1, 1, length});
   for (int i = 0; i < 2; ++i) {
     const std::string name = fmt::format("layer{}", i);
@@ -155,7 +155,7 @@ Var transformer(Builder& b, Layers& layers, std::int64_t batch, Draw draw) {
               v = layers.linear(x, name + ".v", width);
     const Var mixed =
         workload::attention(layers, workload::split_heads(q, heads), workload::split_heads(k, heads),
-                            workload::split_heads(v, heads), hidden, dropped);
+                            workload::split_heads(v, heads), i > 0 ? hidden : std::nullopt, dropped);
     Var y = layers.linear(mixed, name + ".out", width);
     if (dropped > 0) y = layers.dropout(y, name + ".dropout", dropped);
     x = layers.layer_norm(y + x, name + ".norm1");

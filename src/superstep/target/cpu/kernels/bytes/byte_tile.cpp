@@ -50,17 +50,17 @@ SUPERSTEP_VNNI_INLINE __mmask16 lanes_of(int i, __mmask16 last) {
   return i == M - 1 ? last : static_cast<__mmask16>(0xffff);
 }
 
-// One quad of summed channels.
-template <int M, int N>
-SUPERSTEP_VNNI_INLINE void add_quad(__m512i (&sum)[M][N], const std::byte* weights, const std::uint8_t* x,
-                                    std::int64_t stride, __mmask16 last) {
+// One quad of summed channels; `at(j)`: where column j has it.
+template <int M, int N, class At>
+SUPERSTEP_VNNI_INLINE void add_quad(__m512i (&sum)[M][N], const std::byte* weights, const At& at,
+                                    __mmask16 last) {
   __m512i a[M];
   unrolled<M>([&](auto i) SUPERSTEP_VNNI_LAMBDA {
     a[i] = _mm512_maskz_loadu_epi32(lanes_of<M>(i, last), weights + 64 * i);
   });
   unrolled<N>([&](auto j) SUPERSTEP_VNNI_LAMBDA {
     std::int32_t four;
-    std::memcpy(&four, x + j * stride, sizeof four);
+    std::memcpy(&four, at(j), sizeof four);
     const __m512i b = _mm512_set1_epi32(four);
     unrolled<M>([&](auto i) SUPERSTEP_VNNI_LAMBDA { sum[i][j] = _mm512_dpbusd_epi32(sum[i][j], b, a[i]); });
   });
@@ -71,13 +71,15 @@ SUPERSTEP_VNNI_INLINE void add_tap(Sums<M, N>& sums, const ByteTile& t, const st
                                    const std::uint8_t* x, std::int64_t row_bytes, __mmask16 last) {
   constexpr int S = Sums<M, N>::S;
   std::int64_t quad = 0;
+  const std::int64_t stride = t.column_stride;
+  const auto add = [&](auto& sum, const std::uint8_t* first) SUPERSTEP_VNNI_LAMBDA {
+    add_quad(
+        sum, weights, [&](auto j) SUPERSTEP_VNNI_LAMBDA { return first + j * stride; }, last);
+    weights += row_bytes;
+  };
   for (; quad + quads_ahead <= t.quads; quad += quads_ahead, x += 4 * quads_ahead)
-    unrolled<quads_ahead>([&](auto u) SUPERSTEP_VNNI_LAMBDA {
-      add_quad(sums.part[u % S], weights, x + 4 * u, t.column_stride, last);
-      weights += row_bytes;
-    });
-  for (; quad < t.quads; ++quad, x += 4, weights += row_bytes)
-    add_quad(sums.part[0], weights, x, t.column_stride, last);
+    unrolled<quads_ahead>([&](auto u) SUPERSTEP_VNNI_LAMBDA { add(sums.part[u % S], x + 4 * u); });
+  for (; quad < t.quads; ++quad, x += 4) add(sums.part[0], x);
 }
 
 // Sums that were made in parts.
@@ -98,16 +100,8 @@ SUPERSTEP_VNNI_INLINE void add_gathered_tap(Sums<M, N>& sums, const GatheredTile
   const std::uint8_t* x[N];
   unrolled<N>([&](auto j) SUPERSTEP_VNNI_LAMBDA { x[j] = columns[j] + t.first_byte; });
   const auto add = [&](auto& sum, std::int64_t at) SUPERSTEP_VNNI_LAMBDA {
-    __m512i a[M];
-    unrolled<M>([&](auto i) SUPERSTEP_VNNI_LAMBDA {
-      a[i] = _mm512_maskz_loadu_epi32(lanes_of<M>(i, last), weights + 64 * i);
-    });
-    unrolled<N>([&](auto j) SUPERSTEP_VNNI_LAMBDA {
-      std::int32_t four;
-      std::memcpy(&four, x[j] + at, sizeof four);
-      const __m512i b = _mm512_set1_epi32(four);
-      unrolled<M>([&](auto i) SUPERSTEP_VNNI_LAMBDA { sum[i][j] = _mm512_dpbusd_epi32(sum[i][j], b, a[i]); });
-    });
+    add_quad(
+        sum, weights, [&](auto j) SUPERSTEP_VNNI_LAMBDA { return x[j] + at; }, last);
     weights += row_bytes;
   };
   std::int64_t quad = 0;

@@ -166,17 +166,10 @@ void GatheredConvolution::sum_weights(const Arguments& arguments, std::int64_t g
 
 void GatheredConvolution::add_operands(const Arguments& arguments, std::int64_t position,
                                        std::int64_t first_channel, float* scale, IntegerBlock& block) const {
-  const void* const* operand = arguments.inputs.data() + 3;
-  if (simple_.factor) {
-    const float* factors = static_cast<const float*>(*operand++) + first_channel;
-    for (std::int64_t channel = 0; channel < block.channels; ++channel)
-      scale[channel] = block.scale[channel] * factors[channel];
-    block.scale = scale;
-  }
-  if (simple_.bias) block.bias = static_cast<const float*>(*operand++) + first_channel;
-  if (!simple_.added) return;
+  const float* added = take_operands(simple_, arguments.inputs.data() + 3, first_channel, scale, block);
+  if (!added) return;
   block.added_stride = simple_.added_column > 0 ? simple_.added_column : c_.y.column_stride;
-  block.added = static_cast<const float*>(*operand) + position * block.added_stride + first_channel;
+  block.added = added + position * block.added_stride + first_channel;
 }
 
 // The weights of the piece after this one, in this panel or the next.

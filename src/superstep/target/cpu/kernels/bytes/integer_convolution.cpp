@@ -169,18 +169,11 @@ void TapIntegerConvolution::write_sums(const Pointers& p, const Part& part, cons
 void TapIntegerConvolution::add_operands(const Pointers& p, const Part& part, std::int64_t row,
                                          std::int64_t column, std::int64_t column_step, IntegerBlock& block,
                                          float* scale) const {
-  const void* const* operand = p.epilogue_inputs;
-  if (simple_.factor) {
-    const float* factors = static_cast<const float*>(*operand++) + part.first_channel;
-    for (std::int64_t channel = 0; channel < part.channels; ++channel)
-      scale[channel] = block.scale[channel] * factors[channel];
-    block.scale = scale;
-  }
-  if (simple_.bias) block.bias = static_cast<const float*>(*operand++) + part.first_channel;
-  if (!simple_.added) return;
+  const float* added = take_operands(simple_, p.epilogue_inputs, part.first_channel, scale, block);
+  if (!added) return;
   const std::int64_t across = simple_.added_column > 0 ? simple_.added_column : c_.y.column_stride;
   const std::int64_t down = simple_.added_row > 0 ? simple_.added_row : c_.y.row_stride;
-  block.added = static_cast<const float*>(*operand) + row * down + column * across + part.first_channel;
+  block.added = added + row * down + column * across + part.first_channel;
   block.added_stride = across * column_step;
 }
 

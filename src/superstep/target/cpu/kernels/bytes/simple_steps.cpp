@@ -31,4 +31,16 @@ SimpleSteps simple_steps(const Epilogue& epilogue) {
   return found;
 }
 
+const float* take_operands(const SimpleSteps& steps, const void* const* operands, std::int64_t first_channel,
+                           float* scale, IntegerBlock& block) {
+  if (steps.factor) {
+    const float* factors = static_cast<const float*>(*operands++) + first_channel;
+    for (std::int64_t channel = 0; channel < block.channels; ++channel)
+      scale[channel] = block.scale[channel] * factors[channel];
+    block.scale = scale;
+  }
+  if (steps.bias) block.bias = static_cast<const float*>(*operands++) + first_channel;
+  return steps.added ? static_cast<const float*>(*operands) : nullptr;
+}
+
 }  // namespace superstep::kernels

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "superstep/target/cpu/kernels/bytes/integer_finish.h"
 #include "superstep/target/cpu/kernels/core/epilogue.h"
 
 namespace superstep::kernels {
@@ -15,5 +16,10 @@ struct SimpleSteps {
 };
 
 SimpleSteps simple_steps(const Epilogue& epilogue);
+
+// Gives the block its factors and its bias out of the kernel's epilogue operands, `scale` being room for the
+// block's scales. Returns the first element of the tensor that is added; null: none is.
+const float* take_operands(const SimpleSteps& steps, const void* const* operands, std::int64_t first_channel,
+                           float* scale, IntegerBlock& block);
 
 }  // namespace superstep::kernels

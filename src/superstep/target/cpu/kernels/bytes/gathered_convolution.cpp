@@ -230,9 +230,8 @@ void GatheredConvolution::run_panel(const Arguments& arguments, const PartRange&
 }
 
 // What is not gained by it. Rows of 14 columns fill the tiles of a row well; 1,024 summed channels are more
-// than the first-level cache holds beside what they are multiplied with (measured on a Sapphire Rapids: 7 x 7
-// positions of 512 channels 1.49 times as fast, of 2,048 in one tap 1.25, 14 x 14 of 1,024 1.08, of 256 in 3
-// x 3 taps 1.0).
+// than the first-level cache holds beside what they are multiplied with (measured: bench_byte_kernels,
+// docs/int8.md).
 std::string refusal(const IntegerConvolution& c) {
   if (gathered_byte_tile() == nullptr) return "gathered products of bytes need AVX-512 VNNI";
   if (c.y.type == ElementType::i32) return "sums are wanted in memory";

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "superstep/base/random.h"
+#include "superstep/language/decode/panels.h"
 #include "superstep/language/decode/products.h"
 #include "superstep/language/decode/tiles.h"
 
@@ -172,6 +173,40 @@ TEST(Products, OfPanelsAreThoseOfRows) {
             else
               EXPECT_EQ(found, -7) << "written beyond the panel";
           }
+      }
+}
+
+// Of any number of tokens, rows and columns: whole panels, parts of one, rows that fill no tile.
+TEST(Products, ByPanelsOfTokens) {
+  RandomStream random(9);
+  for (const Kind& kind : kinds)
+    for (const std::int64_t tokens : {16, 17, 47, 48, 49, 100})
+      for (const auto& [rows, columns] :
+           {std::pair<std::int64_t, std::int64_t>{64, 256}, {13, 768}, {70, 512}, {9, 300}}) {
+        if (columns % 256 != 0 && is_in_blocks(kind.packing)) continue;
+        const Weights w = random_weights(kind, rows, columns, random);
+        std::vector<float> x(static_cast<std::size_t>(tokens * columns));
+        for (float& value : x) value = static_cast<float>(random.uniform(-1, 1));
+        const std::int64_t stride = rows + 3;
+        std::vector<float> y(static_cast<std::size_t>(tokens * stride), -7);
+        TokenPanels panels(tokens, columns);
+        for (std::int64_t p = 0; p < panels.count(); ++p)
+          panels.set(p, x.data() + p * panels.width() * columns);
+        PanelScratch scratch(panels);
+        for (std::int64_t first = 0; first < rows; first += most_rows_by_panels)
+          multiply_panels(w.matrix, panels, first, std::min(rows, first + most_rows_by_panels), y.data(),
+                          stride, scratch);
+        for (std::int64_t t = 0; t < tokens; ++t) {
+          const auto own = [&](const std::vector<float>& all, std::int64_t width) {
+            return std::span(all).subspan(static_cast<std::size_t>(t * width),
+                                          static_cast<std::size_t>(width));
+          };
+          const auto found = own(y, stride), token = own(x, columns);
+          expect_products(w.matrix, {token.begin(), token.end()}, {found.begin(), found.begin() + rows},
+                          1e-6);
+          for (std::int64_t r = rows; r < stride; ++r)
+            EXPECT_EQ(found[static_cast<std::size_t>(r)], -7) << "written beyond the rows";
+        }
       }
 }
 

@@ -8,16 +8,18 @@
 #include <numbers>
 
 #include "superstep/base/system/interrupt_check.h"
+#include "superstep/language/decode/attention.h"
 #include "superstep/language/decode/decoder_weights.h"
+#include "superstep/language/decode/panels.h"
 #include "superstep/language/decode/tiles.h"
 
 namespace superstep::language {
 namespace {
 
-// Tokens that go through the model together: their activations stay in the caches.
-constexpr std::int64_t tokens_at_a_time = 96;
-// By matrix registers more of them: they multiply faster than memory brings the weights.
-constexpr std::int64_t tokens_by_tiles = 256, fewest_by_tiles = 8;
+// Tokens that go through the model together: rows that are unpacked once for so many cost little of it. Whole
+// panels of every width, and whole blocks of matrix registers.
+constexpr std::size_t tokens_at_a_time = 480;
+constexpr std::int64_t fewest_by_tiles = 8;
 // Rows that a thread takes at a time: about 64 kB of weights of a width of 4096 in 16 bits.
 constexpr std::int64_t rows_at_a_time = 8;
 
@@ -109,8 +111,13 @@ struct Decoder::State {
         products, [](const Product& p) { return is_in_blocks(p.linear->matrix.packing); });
     if (x.count() == 1 && !(exact && in_blocks)) return multiply_one(products, x, in_blocks);
     if (tiles && x.count() >= fewest_by_tiles) return multiply_by_tiles(products, x);
-    const std::vector<Part> parts = parts_of(products);
-    const std::int64_t columns = columns_at_a_time(x.width(), x.count()), stride = columns + apart;
+    if (x.count() >= fewest_by_panels) return multiply_by_panels(products, x);
+    multiply_few(products, x);
+  }
+
+  void multiply_few(std::span<const Product> products, const Rows& x) {
+    const std::vector<Part> parts = parts_of(products, rows_of_a_part);
+    const std::int64_t columns = columns_at_a_time(x.width()), stride = columns + apart;
     const Tensor pieces = pieces_of(x, columns);
     std::vector<Tensor> unpacked;
     for (int i = 0; i < pool.threads(); ++i)
@@ -131,20 +138,39 @@ struct Decoder::State {
     for (const Product& p : products) add_bias(p);
   }
 
-  static std::vector<Part> parts_of(std::span<const Product> products) {
+  static std::vector<Part> parts_of(std::span<const Product> products, std::int64_t most) {
     std::vector<Part> parts;
     for (const Product& p : products) {
       const std::int64_t rows = p.linear->matrix.rows;
-      for (std::int64_t r = 0; r < rows; r += rows_of_a_part)
-        parts.push_back({&p, r, std::min(rows, r + rows_of_a_part)});
+      for (std::int64_t r = 0; r < rows; r += most) parts.push_back({&p, r, std::min(rows, r + most)});
     }
     return parts;
+  }
+
+  void multiply_by_panels(std::span<const Product> products, const Rows& x) {
+    TokenPanels panels(x.count(), x.width());
+    pool.parallel_for(panels.count(), [&](std::int64_t p, int) { panels.set(p, x.row(p * panels.width())); });
+    std::vector<PanelScratch> scratch;
+    for (int i = 0; i < pool.threads(); ++i) scratch.emplace_back(panels);
+    std::int64_t rows = 0;
+    for (const Product& p : products) rows += p.linear->matrix.rows;
+    // Some parts a thread, so that all end together.
+    constexpr std::int64_t parts_of_thread = 4;
+    const std::vector<Part> parts = parts_of(
+        products, std::clamp(rows / (parts_of_thread * pool.threads()) / rows_of_a_part * rows_of_a_part,
+                             rows_of_a_part, most_rows_by_panels));
+    pool.parallel_for(static_cast<std::int64_t>(parts.size()), [&](std::int64_t item, int worker) {
+      const auto& [product, first, last] = parts[static_cast<std::size_t>(item)];
+      multiply_panels(product->linear->matrix, panels, first, last, product->y->row(0) + product->first,
+                      product->y->width(), scratch[static_cast<std::size_t>(worker)]);
+    });
+    for (const Product& p : products) add_bias(p);
   }
 
   void multiply_by_tiles(std::span<const Product> products, const Rows& x) {
     TileActivations activations(x.count(), x.width());
     pool.parallel_for(x.count(), [&](std::int64_t t, int) { activations.set(t, x.row(t)); });
-    const std::vector<Part> parts = parts_of(products);
+    const std::vector<Part> parts = parts_of(products, rows_of_a_part);
     pool.parallel_for(static_cast<std::int64_t>(parts.size()), [&](std::int64_t item, int) {
       const auto& [product, first, last] = parts[static_cast<std::size_t>(item)];
       multiply_tiles(product->linear->matrix, activations, first, last, product->y->row(0) + product->first,
@@ -284,6 +310,29 @@ struct Decoder::State {
   }
 
   Rows attention(std::int64_t layer, const Rows& x) {
+    return x.count() < fewest_by_panels ? attention_of_few(layer, x) : attention_by_panels(layer, x);
+  }
+
+  // Tasks of the last panels first: they look at the most positions.
+  Rows attention_by_panels(std::int64_t layer, const Rows& x) {
+    Rows mixed(x.count(), config.width);
+    const std::int64_t size = config.head_size, width = panel_width();
+    const std::int64_t panels = (x.count() + width - 1) / width;
+    std::vector<PanelAttention> attend;
+    for (int i = 0; i < pool.threads(); ++i) attend.emplace_back(size, position + x.count());
+    pool.parallel_for(panels * config.heads, [&](std::int64_t item, int worker) {
+      const std::int64_t first = (panels - 1 - item / config.heads) * width, head = item % config.heads;
+      const PanelOfQueries queries{.values = x.row(first) + head * size,
+                                   .stride = x.width(),
+                                   .tokens = std::min(width, x.count() - first),
+                                   .position = position + first};
+      attend[static_cast<std::size_t>(worker)](cache, layer, head / (config.heads / config.key_heads),
+                                               queries, mixed.row(first) + head * size, mixed.width());
+    });
+    return mixed;
+  }
+
+  Rows attention_of_few(std::int64_t layer, const Rows& x) {
     Rows mixed(x.count(), config.width);
     std::vector<std::vector<float>> shares(static_cast<std::size_t>(pool.threads()));
     pool.parallel_for(x.count() * config.heads, [&](std::int64_t item, int worker) {
@@ -421,9 +470,8 @@ std::span<const float> Decoder::feed(std::span<const std::int32_t> tokens) {
   const std::int64_t before = s.position;
   s.cache.grow(before + static_cast<std::int64_t>(tokens.size()));
   try {
-    const std::size_t most = s.tiles ? tokens_by_tiles : tokens_at_a_time;
-    for (std::size_t first = 0; first < tokens.size(); first += most) {
-      const std::size_t count = std::min(most, tokens.size() - first);
+    for (std::size_t first = 0; first < tokens.size(); first += tokens_at_a_time) {
+      const std::size_t count = std::min(tokens_at_a_time, tokens.size() - first);
       s.run(tokens.subspan(first, count), first + count == tokens.size());
     }
   } catch (...) {

@@ -285,7 +285,7 @@ HWY_INLINE void Tile(const Panel& panel, const float* x, std::int64_t x_stride, 
 }
 
 // With 32 registers 24 sums, six tokens and a weight are in them: ten are read for 24 products.
-#if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL || HWY_ARCH_ARM_A64
+#if (HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3) || HWY_ARCH_ARM_A64
 constexpr int tokens_of_tile = 6;
 #else
 constexpr int tokens_of_tile = 3;
@@ -402,11 +402,8 @@ void multiply_rows_by_vectors(const Matrix& matrix, const Activations& x, std::i
                               std::int64_t last, float* y) {
   HWY_DYNAMIC_DISPATCH(MultiplyRows)(matrix, x, first, last, y);
 }
-std::int64_t columns_at_a_time(std::int64_t columns, std::int64_t tokens) {
-  constexpr std::int64_t fewest = 512, step = 256, second_cache = 96 * 1024;  // in f32; chosen
-  const std::int64_t most = HWY_DYNAMIC_DISPATCH(MostColumns)();
-  const std::int64_t kept = std::clamp(second_cache / std::max<std::int64_t>(1, tokens), fewest, most);
-  return std::min(columns, kept / step * step);
+std::int64_t columns_at_a_time(std::int64_t columns) {
+  return std::min(columns, HWY_DYNAMIC_DISPATCH(MostColumns)());
 }
 
 void multiply_panel(const Panel& panel, const float* x, std::int64_t x_stride, std::int64_t tokens, float* y,

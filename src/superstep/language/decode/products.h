@@ -1,8 +1,8 @@
 // Products of matrices of weights with activations, in the machine's vectors.
 //
 // One token: each row is read once, as the file packs it, which is what a processor's memory can do at best.
-// Blocks are multiplied as integers, by activations in blocks of 32 bytes with a scale each. Several tokens:
-// rows are unpacked to f32 once and multiplied by all of them.
+// Blocks are multiplied as integers, by activations in blocks of 32 bytes with a scale each. A few tokens:
+// rows are unpacked to f32 once and multiplied by all of them. Many: panels.h.
 #pragma once
 
 #include <cstdint>
@@ -41,8 +41,8 @@ struct Panel {
   bool added = false;
 };
 // How many columns of a matrix to take at a time, a multiple of 256: those of four rows are to stay in the
-// first cache beside the vectors that pass by, those of all tokens in the second.
-std::int64_t columns_at_a_time(std::int64_t columns, std::int64_t tokens);
+// first cache beside the vectors that pass by.
+std::int64_t columns_at_a_time(std::int64_t columns);
 void multiply_panel(const Panel& panel, const float* x, std::int64_t x_stride, std::int64_t tokens, float* y,
                     std::int64_t y_stride);
 

@@ -6,6 +6,8 @@ import numpy
 WHOLE = {
     "bert-small": {"input_ids": (0, 1024), "attention_mask": (1, 2), "labels": (0, 1024)},
     "distilbert": {"input_ids": (0, 30522), "attention_mask": (1, 2), "labels": (0, 30522)},
+    "bert-base-128": {"input_ids": (0, 30522), "attention_mask": (1, 2), "start_label": (0, 128), "end_label": (0, 128)},
+    "bert-base-384": {"input_ids": (0, 30522), "attention_mask": (1, 2), "start_label": (0, 384), "end_label": (0, 384)},
 }
 OTHERWISE = (0, 2)  # flags and indices into anything
 

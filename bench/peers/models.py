@@ -463,6 +463,23 @@ class Bert(nn.Module):
         return F.linear(x, self.word.weight)
 
 
+class BertAnswers(nn.Module):
+    """The same with kinds of tokens, and two scores a token in the place of words: of being an answer's first and last."""
+
+    def __init__(self, layers, width, heads, length, vocabulary):
+        super().__init__()
+        self.bert = Bert(layers, width, heads, length, vocabulary)
+        self.kind, self.answer = nn.Embedding(2, width), nn.Linear(width, 2)
+
+    def forward(self, ids, mask, kinds):
+        bert = self.bert
+        hidden = ((1 - mask.float()) * -10000).view(mask.shape[0], 1, 1, -1)
+        x = F.dropout(bert.norm(bert.word(ids) + bert.position[:bert.length] + self.kind(kinds)), 0.1, self.training)
+        for layer in bert.layers:
+            x = layer(x, hidden)
+        return self.answer(x).unbind(-1)
+
+
 class Lstm(nn.Module):
     """LSTM layers over a sequence, and a dense layer on the last state where there is one."""
 
@@ -529,6 +546,15 @@ def language(layers, width, heads, length, vocabulary, parameters):
                  Tokens(length, vocabulary), tokens_loss, "adam", 1e-3)
 
 
+def answers_loss(outputs, targets):
+    return sum(F.cross_entropy(scores, places.squeeze(1)) for scores, places in zip(outputs, targets)) / 2
+
+
+def answers(length):
+    return Entry(lambda: BertAnswers(12, 768, 12, length, 30522), 108893186, [Tokens(length, 30522), Tokens(length, 0), Tokens(length, 2)],
+                 [Tokens(1, length), Tokens(1, length)], answers_loss, "adam", 1e-4)
+
+
 def polymers(width, parameters, bonds):
     inputs = [(256, 36), Tokens((2, 576), 10), *bonds, Tokens(256, 10)]
     return Entry(lambda: Polymers(width, bool(bonds)), parameters, inputs, [(24,), (24,)], loss_of_logarithms, "adam", 3e-3)
@@ -571,6 +597,8 @@ MODELS = {
     "efficientnet-b0": picture(EfficientNetB0, 5288548),
     "bert-small": language(4, 256, 4, 64, 1024, 3552768),
     "distilbert": language(6, 768, 12, 128, 30522, 66362880),
+    "bert-base-128": answers(128),
+    "bert-base-384": answers(384),
     "lstm": Entry(lambda: Lstm(32, 128, 2, True), 215169, (50, 32), (1,), F.mse_loss, "adam", 1e-3),
     "rnn-k1": recurrent(50, 256, 256),
     "rnn-k2": recurrent(25, 512, 512),
@@ -579,10 +607,11 @@ MODELS = {
 }
 
 # Those that have attention.
-ATTENDS = {"braggnn", "bert-small", "distilbert"}
+ATTENDS = {"braggnn", "bert-small", "distilbert", "bert-base-128", "bert-base-384"}
 
 # With dropout no two trainings are alike.
-DROPS_OUT = {"cifar10-cnn", "gin", "yieldgnn", "uno", "mobilenet-v3-small", "efficientnet-b0", "bert-small", "distilbert"}
+DROPS_OUT = {"cifar10-cnn", "gin", "yieldgnn", "uno", "mobilenet-v3-small", "efficientnet-b0", "bert-small", "distilbert",
+             "bert-base-128", "bert-base-384"}
 
 
 def initialize(model):

@@ -16,7 +16,7 @@ import environment
 import file_peer
 import inputs
 
-TRANSFORMERS = ("bert-small", "distilbert")
+TRANSFORMERS = ("bert-small", "distilbert", "bert-base-128", "bert-base-384")
 
 
 def parse():

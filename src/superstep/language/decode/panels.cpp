@@ -84,10 +84,15 @@ constexpr std::int64_t columns_at_a_time = 512;
 // Rows a power of two apart would share few places of a cache.
 constexpr std::int64_t stride = columns_at_a_time + 16;
 
+// What is turned over a line of the cache at a time: read once, or written once.
+constexpr std::int64_t line = 16;
+
 void store_across(const float* sums, std::int64_t width, std::int64_t rows, std::int64_t tokens, float* y,
                   std::int64_t y_stride) {
-  for (std::int64_t t = 0; t < tokens; ++t)
-    for (std::int64_t r = 0; r < rows; ++r) y[t * y_stride + r] = sums[r * width + t];
+  for (std::int64_t first = 0; first < rows; first += line)
+    for (std::int64_t t = 0; t < tokens; ++t)
+      for (std::int64_t r = first; r < std::min(rows, first + line); ++r)
+        y[t * y_stride + r] = sums[r * width + t];
 }
 
 }  // namespace
@@ -106,9 +111,9 @@ TokenPanels::TokenPanels(std::int64_t tokens, std::int64_t columns)
 
 void TokenPanels::set(std::int64_t panel, const float* tokens) {
   float* to = values_.as<float>().data() + panel * columns_ * width_;
-  for (std::int64_t first = 0; first < columns_; first += columns_at_a_time)
+  for (std::int64_t first = 0; first < columns_; first += line)
     for (std::int64_t t = 0; t < tokens_of(panel); ++t)
-      for (std::int64_t c = first; c < std::min(columns_, first + columns_at_a_time); ++c)
+      for (std::int64_t c = first; c < std::min(columns_, first + line); ++c)
         to[c * width_ + t] = tokens[t * columns_ + c];
 }
 

@@ -85,6 +85,7 @@ TEST_F(MatrixTiles, take_columns_that_no_whole_register_divides) {
   for (const std::int64_t k : {36, 80, 144}) check(shape_of(ElementType::u8, 48, 36, k, true));
 }
 
+#if defined(__x86_64__)
 TEST_F(MatrixTiles, find_registers_that_others_set_up) {
   check(shape_of(ElementType::bf16, 40, 40, 64, false));
   MatrixTileSetting other;
@@ -95,6 +96,7 @@ TEST_F(MatrixTiles, find_registers_that_others_set_up) {
   asm volatile("tilerelease");
   check(shape_of(ElementType::bf16, 40, 40, 64, false));
 }
+#endif
 
 TEST_F(MatrixTiles, refuse_with_a_reason) {
   const auto reason = [](const ProductShape& shape) {

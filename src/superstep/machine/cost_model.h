@@ -72,6 +72,11 @@ struct Calibrated {
   int units = 0;            // of the largest system
 };
 
+// The uncertainty of a model of published constants alone, nothing fitted, where it can be held against
+// measurements: 80 % of 864 products and convolutions on a V100 lie within a factor of 1.82
+// (docs/machines.md).
+constexpr double model_of_published_constants = 0.6;  // of the logarithm
+
 class CostModel {
  public:
   explicit CostModel(Machine machine) : machine_(std::move(machine)) {}

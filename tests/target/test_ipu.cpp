@@ -110,8 +110,8 @@ TEST(IpuTarget, StatesKeepTheirOldValuesForLaterReaders) {
 
 // An optimiser writes states and its buffers where they lie: a step has no copies of them.
 TEST(IpuTarget, WritesStatesInPlace) {
-  const graph::Graph step = target::ipu::prepare_for_tiles(
-      training([](std::int64_t batch) { return test::perceptron(batch); }, transform::OptimizerKind::adam)(4));
+  const graph::Graph step = target::ipu::prepare_for_tiles(training(
+      [](std::int64_t batch) { return test::perceptron(batch); }, transform::OptimizerKind::adam)(4));
   std::size_t updates = 0;
   for (const graph::Update& update : step.updates()) updates += update.next.valid();
   ASSERT_GT(updates, 6u);

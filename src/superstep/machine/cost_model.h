@@ -29,9 +29,10 @@ struct Parts {
 struct OperatorCost {
   Work work;
   Parts parts;
-  std::string how;             // "AMP 1x1: rows 46, outputs 32", "matrix units"
-  double temporary_bytes = 0;  // while it runs, beside the values of the graph
-  double code_bytes = 0;       // always there
+  std::string how;              // "AMP 1x1: rows 46, outputs 32", "matrix units"
+  double temporary_bytes = 0;   // while it runs, beside the values of the graph
+  double code_bytes = 0;        // always there, on every tile
+  double least_code_bytes = 0;  // where the program is compiled for memory
 };
 
 struct NamedBytes {

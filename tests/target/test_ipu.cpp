@@ -6,6 +6,8 @@
 #include "superstep/op/rows/reduction.h"
 #include "superstep/target/ipu/cut/cut.h"
 #include "superstep/target/ipu/ipu.h"
+#include "superstep/target/ipu/lower/prepare.h"
+#include "superstep/target/ipu/lower/timed.h"
 #include "superstep/transform/training/training_step.h"
 #include "superstep/workload/workload.h"
 #include "tests/contains.h"
@@ -79,6 +81,43 @@ TEST(IpuTarget, TrainsAsTheReferenceDoes) {
     for (const auto kind : {transform::OptimizerKind::sgd, transform::OptimizerKind::adam,
                             transform::OptimizerKind::adamax, transform::OptimizerKind::rmsprop})
       expect_as_reference(training(test.model, kind), test.name, "gc200", 3, 1e-5, "phi.bias");
+}
+
+// One state read after its new value is made, one through a view of it, one that becomes the other, and one
+// that nothing reads again: the last alone may be written where it lies.
+graph::Graph late_readers(std::int64_t batch) {
+  graph::Graph graph("late readers");
+  op::Builder b(graph);
+  const op::Var x = b.input("x", ElementType::f32, {batch, 8});
+  const auto state = [&](const char* name, std::uint64_t seed) {
+    return b.state(name, test::random_tensor(ElementType::f32, {batch, 8}, seed));
+  };
+  const op::Var read = state("read", 1), seen = state("seen", 2), handed = state("handed", 3),
+                given = state("given", 4), alone = state("alone", 5);
+  const op::Var view = op::reshape(seen, {8, batch});
+  b.update(alone, alone * 0.5 + x);
+  b.update(read, read + x);
+  b.update(seen, seen - x);
+  b.update(handed, handed * x);
+  b.update(given, handed);
+  b.output("y", read * 2.0 + op::reshape(view, {batch, 8}) * 3.0);
+  return graph;
+}
+
+TEST(IpuTarget, StatesKeepTheirOldValuesForLaterReaders) {
+  expect_as_reference(late_readers, "late readers", "gc200", 3);
+}
+
+// An optimiser writes states and its buffers where they lie: a step has no copies of them.
+TEST(IpuTarget, WritesStatesInPlace) {
+  const graph::Graph step = target::ipu::prepare_for_tiles(training(
+      [](std::int64_t batch) { return test::perceptron(batch); }, transform::OptimizerKind::adam)(4));
+  std::size_t updates = 0;
+  for (const graph::Update& update : step.updates()) updates += update.next.valid();
+  ASSERT_GT(updates, 6u);
+  const bsp::Profile profile = target::ipu::timed_profile(step, "gc200");
+  for (const bsp::StepProfile& one : profile.compilation.steps)
+    if (one.kind == bsp::ProgramKind::copy) ADD_FAILURE() << one.name;
 }
 
 GraphAtBatch zoo(const char* name, std::vector<std::string> options = {}) {

@@ -1,6 +1,8 @@
 // Cycles of operators' programs beside those that are predicted for the operators.
 #include <gtest/gtest.h>
 
+#include "superstep/bsp/compile/device.h"
+#include "superstep/machine/ipu/code_size.h"
 #include "superstep/machine/ipu/vertex_cycles.h"
 #include "superstep/op/move/gather.h"
 #include "superstep/op/rows/normalization_gradient.h"
@@ -229,6 +231,15 @@ TEST(IpuCycles, AnOperatorThatStaysWholeSaysWhy) {
   ASSERT_EQ(steps.size(), 1u);
   ASSERT_EQ(steps[0].refusals.size(), 1u);
   EXPECT_EQ(steps[0].refusals[0], "parts on many tiles: its scale is that of all elements");
+}
+
+// Predictions and programs count code by the same numbers.
+TEST(IpuCycles, CodeIsCountedAlike) {
+  const bsp::OpenConstants& constants = bsp::gc200_device().constants;
+  EXPECT_EQ(machine::ipu::stack_bytes, constants.runtime_bytes.value);
+  EXPECT_EQ(machine::ipu::vertex_code_bytes, constants.vertex_code_bytes.value);
+  EXPECT_EQ(machine::ipu::control_code_bytes, constants.control_code_bytes.value);
+  EXPECT_EQ(machine::ipu::exchange_code_bytes, constants.exchange_code_bytes.value);
 }
 
 }  // namespace

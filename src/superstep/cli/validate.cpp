@@ -76,9 +76,9 @@ void print_rows(const lab::Validation& validation, bool with_reasons) {
 
 void print_summary(const char* what, const std::vector<lab::ErrorSummary>& families) {
   const bool intervals = families.back().with_interval > 0;
-  std::vector<std::string> header{what,    "rows",       "covered", "median", "90th percentile",
-                                  "worst", "within 30 %"};
-  if (intervals) header.emplace_back("inside");
+  std::vector<std::string> header{what,    "rows",        "covered",        "median", "90th percentile",
+                                  "worst", "within 30 %", "80 % within x/÷"};
+  if (intervals) header.insert(header.end(), {"inside", "median width x/÷"});
   TextTable table(header);
   for (const lab::ErrorSummary& family : families) {
     std::vector<std::string> cells{family.family, fmt::format("{}", family.rows),
@@ -86,7 +86,11 @@ void print_summary(const char* what, const std::vector<lab::ErrorSummary>& famil
     for (const double error : {family.median, family.p90, family.worst})
       cells.push_back(family.covered > 0 ? percent(error) : "-");
     cells.push_back(fmt::format("{}", family.within));
-    if (intervals) cells.push_back(fmt::format("{} of {}", family.inside, family.with_interval));
+    cells.push_back(family.covered > 0 ? fmt::format("{:.2f}", family.factor) : "-");
+    if (intervals) {
+      cells.push_back(fmt::format("{} of {}", family.inside, family.with_interval));
+      cells.push_back(family.with_interval > 0 ? fmt::format("{:.2f}", family.median_width) : "-");
+    }
     table.add_row(cells);
   }
   fmt::print("{}\n", table.to_string());

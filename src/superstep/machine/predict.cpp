@@ -155,15 +155,19 @@ Parts step_of(const CostModel& model, const std::vector<Stage>& stages, const Pr
   return step;
 }
 
-// Uncertainties of the constants behind each part, as they enter the logarithm of the sum. Ranges are taken
-// to hold 80 %.
+// Half of the range of a constant's logarithm; ranges are taken to hold 80 %. None of one that was fitted:
+// what the fit leaves is in the errors that the model's own uncertainty was taken from.
+double half_range(const std::vector<Constant>& constants, const char* name) {
+  for (const Constant& constant : constants)
+    if (constant.name == name && constant.low > 0 && !constant.open)
+      return std::log(constant.high / constant.low) / 2;
+  return 0.0;
+}
+
+// The model's uncertainty and those of the constants behind each part, as they enter the logarithm of the
+// sum. They have sources of their own, so that nothing makes several err the same way: their squares add up.
 double uncertainty_of(const CostModel& model, const Parts& step) {
   const Machine& machine = model.machine();
-  const auto half_range = [](const std::vector<Constant>& constants, const char* name) {
-    for (const Constant& constant : constants)
-      if (constant.name == name && constant.low > 0) return std::log(constant.high / constant.low) / 2;
-    return 0.0;
-  };
   const auto relative = [&](const char* name) { return half_range(machine.constants(), name); };
   const double launch =
       machine.stack() ? half_range(machine.stack()->constants, "launch") : relative("launch_overhead") / 2;
@@ -172,11 +176,11 @@ double uncertainty_of(const CostModel& model, const Parts& step) {
   const std::pair<double, double> terms[] = {
       {1.0, model.model_uncertainty()},
       {(step.compute + step.sync + step.memory) / total, relative("clock")},
-      {step.compute / total, relative("matrix_efficiency") + relative("compute_efficiency")},
+      {step.compute / total, std::hypot(relative("matrix_efficiency"), relative("compute_efficiency"))},
       {step.exchange / total, relative("exchange_share")},
-      {step.memory / total, relative("rearrange_rate") / 2 + relative("memory_rate")},
+      {step.memory / total, std::hypot(relative("rearrange_rate") / 2, relative("memory_rate"))},
       {step.launch / total, launch},
-      {step.collective / total, relative("link_rate") + relative("link_efficiency")},
+      {step.collective / total, std::hypot(relative("link_rate"), relative("link_efficiency"))},
       {step.fill / total, relative("section_switch") / 2}};
   double sum = 0;
   for (const auto& [share, uncertainty] : terms) sum += share * uncertainty * share * uncertainty;
@@ -253,6 +257,7 @@ Prediction predict_as_is(const Machine& machine, const Graph& graph, const Predi
                             borders_of(graph, works, settings.precision, stages), training);
   prediction.step_seconds = prediction.step.total();
   prediction.samples = static_cast<double>(settings.micro_batch) * settings.accumulate * settings.replicas;
+  prediction.model_uncertainty = model->model_uncertainty();
   prediction.uncertainty = uncertainty_of(*model, prediction.step);
   const HostWork work = host_work(graph, settings, training);
   prediction.host = host_path(*model, work);

@@ -47,6 +47,7 @@ struct Prediction {
   FedInterval fed;                                                   // seconds of a step with its data, 80 %
   double flops = 0;                                                  // of a step
   double uncertainty = 0;                                            // of the logarithm of step_seconds, 80 %
+  double model_uncertainty = 0;  // the part of it that is the model's, beside the constants'
   double peak_seconds = 0, roofline_seconds = 0;
   std::vector<std::string> unsupported, warnings;
   std::vector<std::string> beyond;  // in which ways it lies beyond what was calibrated on

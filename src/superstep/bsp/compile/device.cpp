@@ -33,9 +33,9 @@ Device common_device() {
       .control_cycles = {40, 10, 200},               // cycles
       .host_latency_seconds = {10e-6, 5e-6, 20e-6},  // s
       .vertex_code_bytes = {512, 128, 4096},         // B
-      .exchange_code_bytes = {24, 8, 64},            // B
+      .exchange_code_bytes = {8, 4, 24},             // B
       .control_code_bytes = {32, 8, 128},            // B
-      .runtime_bytes = {12288, 4096, 24576},         // B
+      .runtime_bytes = {3168, 3168, 24576},          // B
   };
   return device;
 }
@@ -90,9 +90,14 @@ std::span<const OpenConstantInfo> open_constants() {
       {"host_latency_seconds", "s", "GU", "not published; 5 to 20 us for a gateway round trip",
        &C::host_latency_seconds},
       {"vertex_code_bytes", "B", "GU", "sizes of compiled codelets", &C::vertex_code_bytes},
-      {"exchange_code_bytes", "B", "GU", "a few instructions a fragment", &C::exchange_code_bytes},
+      {"exchange_code_bytes", "B", "VC",
+       "PopLibs counts 4 bytes an exchange instruction (sdk-release-2.6); ipu21 tool-chain: a change of "
+       "source and one of pointer, or a send and its delay, 4 bytes each",
+       &C::exchange_code_bytes},
       {"control_code_bytes", "B", "GU", "a few supervisor instructions a step", &C::control_code_bytes},
-      {"runtime_bytes", "B", "GU", "run-time library, one supervisor and six worker stacks",
+      {"runtime_bytes", "B", "VC",
+       "stacks of a supervisor and six workers: 3,168 B in a memory report of the documentation of the "
+       "vendor's port of TensorFlow; vertices' code counts by itself",
        &C::runtime_bytes},
   }};
   return table;

@@ -102,8 +102,18 @@ std::vector<RowResult> application_rows(const PublishedTable& table, const Valid
   return results;
 }
 
-ErrorSummary summarize(const std::string& family, const std::vector<double>& errors, std::size_t rows) {
+// The factor within which 80 % of the predictions are; errors are relative ones.
+double factor_of(const std::vector<double>& errors) {
+  constexpr double held = 0.8;  // as intervals
+  std::vector<double> logs;
+  for (const double error : errors) logs.push_back(std::abs(std::log1p(error)));
+  return logs.empty() ? 1 : std::exp(quantile(logs, held));
+}
+
+ErrorSummary summarize(const std::string& family, std::vector<double> errors, std::size_t rows) {
   ErrorSummary summary{.family = family, .rows = rows, .covered = errors.size()};
+  summary.factor = factor_of(errors);
+  for (double& error : errors) error = std::abs(error);
   constexpr double close = 0.3;  // the "within 30 %" of docs/machines.md
   for (double error : errors) summary.within += error <= close ? 1 : 0;
   if (errors.empty()) return summary;
@@ -122,19 +132,20 @@ std::vector<ErrorSummary> by_family(const std::vector<RowResult>& rows, ErrorOf 
   families.emplace_back("all");
   std::vector<ErrorSummary> summaries;
   for (const std::string& family : families) {
-    std::vector<double> errors;
-    std::size_t count = 0, with_interval = 0, inside = 0;
+    std::vector<double> errors, widths;
+    std::size_t count = 0, inside = 0;
     for (const RowResult& row : rows) {
       if (family != "all" && row.family != family) continue;
       ++count;
-      if (const std::optional<double> error = error_of(row)) errors.push_back(std::abs(*error));
+      if (const std::optional<double> error = error_of(row)) errors.push_back(*error);
       if (!row.predicted || row.high <= 0) continue;
-      ++with_interval;
+      widths.push_back(row.width());
       inside += row.inside() ? 1 : 0;
     }
     summaries.push_back(summarize(family, errors, count));
-    summaries.back().with_interval = with_interval;
+    summaries.back().with_interval = widths.size();
     summaries.back().inside = inside;
+    if (!widths.empty()) summaries.back().median_width = quantile(widths, 0.5);
   }
   return summaries;
 }
@@ -154,6 +165,8 @@ std::optional<double> total_error(const RowResult& row) {
 }
 
 }  // namespace
+
+double RowResult::width() const { return std::sqrt(high / low); }
 
 // What is closer than this may well be another order on another day (the goal of rankings).
 constexpr double clear_ratio = 1.3;
@@ -186,9 +199,11 @@ std::vector<Metric> Validation::metrics() const {
                               metric("failed", static_cast<double>(all.covered - all.within)),
                               metric("skipped", static_cast<double>(all.rows - all.covered)),
                               metric("memory_median_error", memory.back().median)};
-  if (all.with_interval > 0)
+  if (all.with_interval > 0) {
     metrics.push_back(metric("interval_coverage",
                              static_cast<double>(all.inside) / static_cast<double>(all.with_interval)));
+    metrics.push_back(metric("interval_width", all.median_width));
+  }
   return metrics;
 }
 

@@ -22,6 +22,7 @@ struct RowResult {
   double low = 0, high = 0;                         // the interval of the prediction; 0: none
   double peak = 0, roofline = 0;                    // the ladder below the prediction; 0: not said
   bool inside() const { return low <= published && published <= high; }
+  double width() const;  // a factor: the interval is as wide as the middle times and divided by it
   double error() const { return *predicted / published - 1; }
 };
 
@@ -29,7 +30,9 @@ struct ErrorSummary {
   std::string family;
   std::size_t rows = 0, covered = 0, within = 0;  // within 30 %
   double median = 0, p90 = 0, worst = 0;          // of |error|, over covered rows
-  std::size_t with_interval = 0, inside = 0;      // rows with an interval, and those whose value lies in it
+  double factor = 1;  // 80 % of the covered rows are predicted within it, times or divided
+  std::size_t with_interval = 0, inside = 0;  // rows with an interval, and those whose value lies in it
+  double median_width = 1;                    // of the intervals, as RowResult::width()
 };
 
 // Pairs of rows of one subject on two machines whose published values differ by more than 1.3 times, and how

@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <cmath>
 #include <set>
+#include <string>
 #include <tuple>
 
 #include "superstep/base/error.h"
 #include "superstep/base/system/interrupt.h"
+#include "superstep/machine/ipu/code_size.h"
 #include "superstep/machine/ipu/kernel_planner.h"
 #include "superstep/machine/value_memory.h"
 
@@ -27,19 +29,29 @@ Parts parts_of(const Cycles& cycles, double clock) {
 // tiles. No source: a tenth, chosen (docs/machines.md).
 constexpr double fullest_tile_share = 1.1;
 
-// Codelets and run-time library on every tile, whatever the model has, in bytes (a guess: 20 to 60 kB).
-constexpr double library_bytes = 32768;
+// Of a tile, for one kernel: code and vertices of its supersteps, and of so many pieces that they exchange.
+double kernel_code(const Hardware& hardware, const Plan& plan, double pieces) {
+  const double supersteps = std::max(1.0, std::round(plan.cycles.sync / std::max(1.0, hardware.sync_cycles)));
+  return supersteps * (control_code_bytes + vertex_state_bytes) + pieces * exchange_code_bytes;
+}
 
-// Kernels of the same plan over the same amount of work are one function that is called several times.
-double outlined_code(std::span<const OperatorCost> costs, std::size_t stage) {
-  std::set<std::tuple<std::string, std::string, double, double>> seen;
-  double bytes = 0;
+// Of a tile, for all kernels of a stage; vertices of one kind share their code. A program that is compiled
+// for memory has kernels of one plan over the same amount of work as one function, and puts the pieces of one
+// partner in order first.
+double code_of(std::span<const OperatorCost> costs, std::size_t stage, bool for_memory) {
+  std::set<std::string> kinds;
+  std::set<std::tuple<std::string, std::string, double, double>> functions;
+  double bytes = stack_bytes;
   for (const OperatorCost& cost : costs) {
     if (cost.work.stage != stage) continue;
-    if (seen.emplace(cost.work.op, cost.how, cost.work.flops, cost.work.elements).second)
+    kinds.insert(cost.work.op);
+    const bool added = functions.emplace(cost.work.op, cost.how, cost.work.flops, cost.work.elements).second;
+    if (!for_memory)
       bytes += cost.code_bytes;
+    else if (added)
+      bytes += cost.least_code_bytes;
   }
-  return bytes;
+  return bytes + vertex_code_bytes * static_cast<double>(kinds.size());
 }
 
 }  // namespace
@@ -56,7 +68,8 @@ std::vector<OperatorCost> IpuModel::operators(const graph::Graph& graph, const s
                      .parts = parts_of(plan.cycles, hardware_.clock),
                      .how = plan.vertex + ": " + plan.partition,
                      .temporary_bytes = (plan.bytes.temporary + plan.bytes.interleaved) * tiles,
-                     .code_bytes = plan.bytes.code * tiles});
+                     .code_bytes = kernel_code(hardware_, plan, plan.bytes.pieces),
+                     .least_code_bytes = kernel_code(hardware_, plan, plan.bytes.partners)});
   }
   return costs;
 }
@@ -67,17 +80,19 @@ Memory IpuModel::memory(const graph::Graph& graph, std::span<const OperatorCost>
   const StateBytes state = state_bytes(graph, costs, precision, options.stage);
   const double tiles = static_cast<double>(hardware_.tiles);
   Memory memory{.limit = capacity(), .parameters = state.parameters, .optimizer = state.optimizer};
-  memory.code = library_bytes * tiles;
-  memory.code += outlined_code(costs, options.stage);
   memory.activations = moment.activations + (options.accumulate ? state.parameters : 0);
   memory.temporary = moment.temporary;
   memory.largest = moment.values;
   memory.recomputed = moment.recomputed;
   if (!costs.empty()) memory.fullest = costs[moment.kernel].work.name;
   memory.tile_limit = static_cast<double>(hardware_.tile_bytes);
-  memory.fullest_tile = (memory.code + memory.temporary +
-                         fullest_tile_share * (memory.parameters + memory.optimizer + memory.activations)) /
-                        tiles;
+  for (const bool for_memory : {false, true}) {  // as the vendor's public set-ups of large models ask for
+    memory.code = code_of(costs, options.stage, for_memory) * tiles;
+    memory.fullest_tile = (memory.code + memory.temporary +
+                           fullest_tile_share * (memory.parameters + memory.optimizer + memory.activations)) /
+                          tiles;
+    if (memory.fits()) break;
+  }
   return memory;
 }
 

@@ -73,8 +73,9 @@ void add_plan(Writer& writer, const Plan& plan) {
   writer.add(plan.tiles);
   const Cycles& c = plan.cycles;
   const TileBytes& b = plan.bytes;
-  for (const double number : {plan.macs, c.compute, c.exchange, c.sync, c.rearrange, c.control, b.operands,
-                              b.temporary, b.interleaved, b.code, static_cast<double>(b.elements)})
+  for (const double number :
+       {plan.macs, c.compute, c.exchange, c.sync, c.rearrange, c.control, b.operands, b.temporary,
+        b.interleaved, b.code, b.pieces, b.partners, static_cast<double>(b.elements)})
     writer.add(number);
 }
 
@@ -86,7 +87,7 @@ Plan read_plan(Reader& reader) {
   Cycles& c = plan.cycles;
   TileBytes& b = plan.bytes;
   for (double* const number : {&plan.macs, &c.compute, &c.exchange, &c.sync, &c.rearrange, &c.control,
-                               &b.operands, &b.temporary, &b.interleaved, &b.code})
+                               &b.operands, &b.temporary, &b.interleaved, &b.code, &b.pieces, &b.partners})
     *number = reader.number();
   b.elements = static_cast<int>(reader.count(1e6));
   return plan;

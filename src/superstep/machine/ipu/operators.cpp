@@ -65,6 +65,8 @@ Plan plan_reduction(const Hardware& hardware, const Reduction& work) {
     plan.cycles += superstep_cycles(
         hardware, static_cast<double>(reduce_cycles(hardware, whole(vector), whole(depth), ElementType::f32)),
         4 * vector * depth);
+    plan.bytes.pieces += 2 * depth;  // in and out
+    plan.bytes.partners += 2 * depth;
   }
   plan.bytes.operands = per_tile(hardware, total) * bytes;
   plan.bytes.temporary = 4 * vector * spread;

@@ -24,6 +24,8 @@ Plan in_sequence(const Plan& first, const Plan& second) {
   both.bytes.interleaved = std::max(first.bytes.interleaved, second.bytes.interleaved);
   both.bytes.code = first.bytes.code + second.bytes.code;
   both.bytes.elements = std::max(first.bytes.elements, second.bytes.elements);
+  both.bytes.pieces = first.bytes.pieces + second.bytes.pieces;
+  both.bytes.partners = first.bytes.partners + second.bytes.partners;
   return both;
 }
 

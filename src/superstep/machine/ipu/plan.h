@@ -39,6 +39,9 @@ struct TileBytes {
   double interleaved = 0;  // partial sums, in the memory that is read 128 bits a cycle
   double code = 0;         // vertices' code and state, exchange code
   int elements = 0;        // memory elements left half empty, because operands must lie in different ones
+  // Pieces that lie apart, received and sent in all exchanges, each with exchange code of its own; and how
+  // many they are where those of one partner are put in order first.
+  double pieces = 0, partners = 0;
 
   double total() const { return operands + temporary + interleaved + code; }
 };

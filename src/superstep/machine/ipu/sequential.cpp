@@ -83,6 +83,9 @@ Plan gather_with(const Hardware& hardware, const Gather& work, const GatherShare
   plan.bytes = {.operands = table + 4 * share.indices,
                 .temporary = copied + 2 * results * bytes,
                 .code = slice_code_bytes};
+  // Rows lie apart, and a tile that is to find any of them has its columns of all.
+  plan.bytes.pieces = plan.bytes.partners =
+      std::min(static_cast<double>(work.table_rows), static_cast<double>(hardware.tiles));
   return plan;
 }
 

@@ -331,6 +331,47 @@ Cycles cycles_of(const Hardware& hardware, const Product& product, const Grain& 
   return cycles;
 }
 
+namespace {
+
+// Of an operand of `all` elements of which a tile needs `part`: one piece from each tile that holds some,
+// where elements lie evenly and at least four together, and as many as their memory breaks it into, `run`
+// elements lying together. What is a tile's own it sends once, in pieces as large.
+struct Pieces {
+  double all = 0, partners = 0;
+  void add(const Hardware& hardware, double part, double all_elements, double run) {
+    constexpr double least_together = 4;  // elements: 16 bytes of f32, as our programs lay values out
+    const double tiles = static_cast<double>(hardware.tiles);
+    if (part <= 0 || all_elements <= 0) return;
+    const double holders = std::min(part / least_together, tiles * part / all_elements),
+                 both_ways = 1 + std::min(1.0, all_elements / tiles / part);
+    all += both_ways * std::max(holders, part / run);
+    partners += both_ways * holders;
+  }
+};
+
+// Channels lie in groups of eight, innermost, then positions (target/ipu/cut/channel_group.h); matrices row
+// by row.
+double left_run(const Product& product, const TileShare& share) {
+  constexpr std::int64_t channel_group = 8;
+  if (product.window.empty())
+    return static_cast<double>(std::max(share.inputs, channel_group * share.positions));
+  const std::int64_t columns = reads(product.window.back(), share.rows.back(), share.kernel_columns);
+  return static_cast<double>(std::min(share.inputs, channel_group) * columns);
+}
+
+Pieces pieces_of(const Hardware& hardware, const Product& product, const Partition& partition,
+                 const TileShare& share) {
+  const double turns = static_cast<double>(partition.serial_outputs * partition.serial_inputs),
+               depth = static_cast<double>(partition.inputs * partition.kernel);
+  Pieces pieces;
+  pieces.add(hardware, share.left, all_left(product), left_run(product, share));
+  pieces.add(hardware, share.right, all_right(product), share.right);
+  const double partial = depth > 1 ? 2 * depth : 0;  // in and out
+  return {turns * (pieces.all + partial), turns * (pieces.partners + partial)};
+}
+
+}  // namespace
+
 Plan cost_of(const Hardware& hardware, const Product& product, const Grain& grain, const Partition& partition,
              const TileShare& share) {
   const double bytes = static_cast<double>(bytes_of(product.element));
@@ -343,6 +384,9 @@ Plan cost_of(const Hardware& hardware, const Product& product, const Grain& grai
     plan.bytes.temporary += static_cast<double>(share.positions * share.inputs) * bytes;
   plan.bytes.interleaved = share.partials * static_cast<double>(bytes_of(product.partials));
   plan.bytes.code = hardware.product_bytes;
+  const Pieces pieces = pieces_of(hardware, product, partition, share);
+  plan.bytes.pieces = pieces.all;
+  plan.bytes.partners = pieces.partners;
   return plan;
 }
 

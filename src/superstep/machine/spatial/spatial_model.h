@@ -23,9 +23,8 @@ class SpatialModel : public CostModel {
   double link_seconds(double bytes) const override;
   double capacity() const override { return value("chip_memory") + value("memory"); }
   Bounds bounds(const Precision& precision) const override;
-  // Of the logarithm, beside the constants' own ranges: a factor of 7, for most of them
-  // are guesses (docs/machines.md).
-  double model_uncertainty() const override { return 2.0; }
+  // No measurement of such a machine is known here but the published rows, which nothing is taken from.
+  double model_uncertainty() const override { return model_of_published_constants; }
   const char* calibration() const override {
     return "none: several constants are guesses; orders of magnitude";
   }

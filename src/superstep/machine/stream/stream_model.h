@@ -26,9 +26,8 @@ class StreamModel : public CostModel {
   }
   double capacity() const override { return value("chip_memory"); }
   Bounds bounds(const Precision& precision) const override;
-  // Of the logarithm, beside the constants' own ranges: a factor of 3.7. No source:
-  // chosen (docs/machines.md).
-  double model_uncertainty() const override { return 1.3; }
+  // No measurement of such a machine is known here but the published rows, which nothing is taken from.
+  double model_uncertainty() const override { return model_of_published_constants; }
   const char* calibration() const override { return "none: the compiler's schedule is approximated"; }
 
  private:

@@ -51,7 +51,8 @@ class IpuExecutable : public Executable {
                                       bsp::EngineOptions{.threads = options.threads,
                                                          .trace_events = trace_events,
                                                          .progress = Shown("executing", "steps")},
-                                      bsp::CompileOptions{.progress = Shown("compiling", "compute sets")});
+                                      bsp::CompileOptions{.allow_vertex_aliases = true,  // updates in place
+                                                          .progress = Shown("compiling", "compute sets")});
     engine_->load();
     for (const graph::ValueId id : graph.states()) states_.emplace(graph.value(id).name, graph.type(id));
     transfers_.connect(*engine_);

@@ -5,6 +5,7 @@
 #include <ctime>
 
 #include "superstep/base/error.h"
+#include "superstep/target/ipu/lower/in_place.h"
 #include "superstep/target/ipu/lower/node_lowering.h"
 #include "superstep/target/ipu/place/states.h"
 
@@ -25,8 +26,11 @@ class GraphLowering {
     inputs_and_states();
     const LoweringBudget budget(graph_, options_);
     const Fusion fusion(graph_);
+    const InPlaceUpdates in_place(graph_, order_of(fusion));
+    std::size_t position = 0;
     for (std::size_t i = 0; i < graph_.node_count(); ++i) {
       if (fusion.is_inside(i)) continue;
+      in_place.allow(position++, values_);
       nodes_.lower(graph_.node(graph::NodeId(i)), fusion.at(i), out_.program, out_.steps);
       budget.lowered(i + 1);
     }
@@ -37,6 +41,15 @@ class GraphLowering {
 
  private:
   bsp::Graph& graph() { return out_.graph; }
+
+  std::vector<const graph::Node*> order_of(const Fusion& fusion) const {
+    std::vector<const graph::Node*> order;
+    for (std::size_t i = 0; i < graph_.node_count(); ++i) {
+      const FusedNode* fused = fusion.at(i);
+      if (!fusion.is_inside(i)) order.push_back(fused ? &fused->node : &graph_.node(graph::NodeId(i)));
+    }
+    return order;
+  }
 
   void inputs_and_states() {
     for (std::size_t i = 0; i < graph_.inputs().size(); ++i) {

@@ -22,6 +22,17 @@ bool reads_through_windows(const Partition& partition, std::size_t i) {
   return false;
 }
 
+// Every part has the same range of input k as of output i: no other part reads what it writes.
+bool reads_what_it_writes(const Partition& partition, std::size_t k, std::size_t i) {
+  if (reads_through_windows(partition, k)) return false;
+  for (std::size_t c = 0; c < partition.bounds.size(); ++c) {
+    if (partition.bounds[c].size() == 2) continue;
+    const CutOperand &in = partition.cuts.axes[c].inputs[k], &out = partition.cuts.axes[c].outputs[i];
+    if (in.axis < 0 || in.axis != out.axis || in.chunk != out.chunk || in.reads || out.reads) return false;
+  }
+  return true;
+}
+
 // Elements that stand behind each partial result: of the ranges that are summed.
 template <class PlacedParts>
 std::vector<double> weights_of(const Partition& partition, const PlacedParts& parts) {
@@ -56,7 +67,7 @@ LoweredStep OperatorLowering::lower(const graph::Node& node, const Operation& op
   }
   classes_.clear();
   const op::Cost cost = operation.fused ? operation.fused->cost : op::cost(graph_, node);
-  Work work{node, definition, seen, *flat, choice, std::move(*parts), {}, {}, {}, {}, name, cost.flops};
+  Work work{node, definition, seen, *flat, choice, std::move(*parts), {}, {}, {}, {}, {}, name, cost.flops};
   const auto count = static_cast<std::int64_t>(work.parts.size());
   LoweredStep step{
       {.node = node.name,
@@ -168,28 +179,51 @@ void OperatorLowering::place_input(Work& work, std::size_t i) {
 }
 
 void OperatorLowering::make_outputs(Work& work) {
-  const Partition& partition = work.choice.partition;
   const std::vector<std::uint32_t> tiles = tiles_of(work);
   for (std::size_t i = 0; i < work.node.outputs.size(); ++i) {
     work.results.emplace_back();
     work.partials.emplace_back();
-    if (!work.operation.outputs[i]) continue;
-    const graph::ValueId id = work.node.outputs[i];
-    const std::string label = label_of(graph_.value(id), work.name);
-    const bool grouped =
-        work.flat.flattening() != Flattening::all && in_channel_groups(graph_.type(id), partition, i);
-    const bsp::Tensor tensor = grouped ? values_.grouped_variable(label, graph_.type(id))
-                                       : values_.plain_variable(label, graph_.type(id));
-    values_.set(id, tensor);
-    work.results[i] = work.flat.output(i, tensor);
-    if (tensor.num_elements() == 0) device_.set_tile_mapping(tensor, 0);
-    if (partition.summed(i)) {
-      work.partials[i] = stacked(work, i, partition.partials(), label + ", partial");
-    } else if (std::optional<Spread> spread =
-                   spread_of_output(partition, work.flat.flattening(), work.results[i].shape(), i, tiles)) {
-      values_.set_spread(id, std::move(*spread));
-    }
+    work.in_place.push_back(false);
+    if (work.operation.outputs[i]) make_output(work, i, tiles);
   }
+}
+
+void OperatorLowering::make_output(Work& work, std::size_t i, const std::vector<std::uint32_t>& tiles) {
+  const Partition& partition = work.choice.partition;
+  const graph::ValueId id = work.node.outputs[i];
+  if (const std::optional<graph::ValueId> state = replaced_state(work, i)) {
+    work.in_place[i] = true;
+    values_.set(id, values_.tensor(*state));
+    work.results[i] = work.flat.output(i, values_.tensor(*state));
+    if (const Spread* spread = values_.spread(*state)) values_.set_spread(id, *spread);
+    return;
+  }
+  const std::string label = label_of(graph_.value(id), work.name);
+  const bool grouped =
+      work.flat.flattening() != Flattening::all && in_channel_groups(graph_.type(id), partition, i);
+  const bsp::Tensor tensor = grouped ? values_.grouped_variable(label, graph_.type(id))
+                                     : values_.plain_variable(label, graph_.type(id));
+  values_.set(id, tensor);
+  work.results[i] = work.flat.output(i, tensor);
+  if (tensor.num_elements() == 0) device_.set_tile_mapping(tensor, 0);
+  if (partition.summed(i)) {
+    work.partials[i] = stacked(work, i, partition.partials(), label + ", partial");
+  } else if (std::optional<Spread> spread =
+                 spread_of_output(partition, work.flat.flattening(), work.results[i].shape(), i, tiles)) {
+    values_.set_spread(id, std::move(*spread));
+  }
+}
+
+std::optional<graph::ValueId> OperatorLowering::replaced_state(const Work& work, std::size_t i) {
+  const std::optional<graph::ValueId> state = values_.replaced_by(work.node.outputs[i]);
+  if (!state || values_.is_waiting(*state) || work.choice.partition.summed(i)) return std::nullopt;
+  if (graph_.type(*state).shape.element_count() == 0) return std::nullopt;
+  for (std::size_t k = 0; k < work.node.inputs.size(); ++k) {
+    const graph::ValueId input = work.node.inputs[k];
+    if (!input.valid() || !work.inputs[k].valid() || !values_.shares_variable(input, *state)) continue;
+    if (input != *state || !reads_what_it_writes(work.choice.partition, k, i)) return std::nullopt;
+  }
+  return state;
 }
 
 // One after the other, each as the result lies.

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -39,6 +40,7 @@ class OperatorLowering {
     const Choice& choice;
     std::vector<Placed> parts;
     std::vector<bsp::Tensor> inputs, results, partials;  // as the operation sees them
+    std::vector<bool> in_place;                          // results that are written over a state
     std::vector<double> weights;                         // of the partial results, elements behind each
     std::string name;
     double flops = 0;
@@ -51,6 +53,9 @@ class OperatorLowering {
   void place_inputs(Work& work);
   void place_input(Work& work, std::size_t i);
   void make_outputs(Work& work);
+  // The state whose place output i takes; none where a part reads more of the state than it writes.
+  std::optional<graph::ValueId> replaced_state(const Work& work, std::size_t i);
+  void make_output(Work& work, std::size_t i, const std::vector<std::uint32_t>& tiles);
   void add_part(const Work& work, const Placed& placed, bsp::ComputeSet set);
   const std::string& class_of(const Work& work, const Placed& placed,
                               const std::vector<std::int64_t>& groups);

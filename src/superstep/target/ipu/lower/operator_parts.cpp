@@ -42,7 +42,7 @@ void OperatorLowering::add_part(const Work& work, const Placed& placed, bsp::Com
     const std::vector<AxisRange> ranges = operand_ranges(partition.cuts, placed.part, false, i);
     const bsp::Tensor out =
         sliced(partition.summed(i) ? work.partials[i][placed.part.partial] : work.results[i], ranges);
-    device_.set_tile_mapping(out, placed.tile);
+    if (!work.in_place[i]) device_.set_tile_mapping(out, placed.tile);
     auto [field, group] = field_of(out);
     connections.emplace_back(output_field(i), std::move(field));
     groups.push_back(group);

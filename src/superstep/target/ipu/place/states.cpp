@@ -21,7 +21,8 @@ void add_updates(const graph::Graph& graph, bsp::Graph& device, Values& values, 
   values.place_all_waiting();
   std::vector<NextState> list;
   for (const graph::Update& update : graph.updates())
-    if (update.next.valid() && update.next != update.state)
+    if (update.next.valid() && update.next != update.state &&
+        !(values.replaced_by(update.next) && values.shares_variable(update.next, update.state)))
       list.push_back(
           {graph.value(update.state).name, values.tensor(update.next), values.tensor(update.state)});
   values.place_all_waiting();  // constants

@@ -14,7 +14,7 @@ void add_state(const graph::Graph& graph, graph::ValueId id, bsp::Graph& device,
                const std::string& suffix = {}, bool data = true);
 
 // Copies of what the graph's states become; all are taken before any state changes. All nodes are lowered:
-// what still waits for a place gets one.
+// what still waits for a place gets one. What was written in its state's place needs no copy.
 void add_updates(const graph::Graph& graph, bsp::Graph& device, Values& values, bsp::Sequence& program);
 
 // The same of states that are listed with their new values.

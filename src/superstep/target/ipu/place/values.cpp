@@ -96,6 +96,21 @@ void Values::place_waiting(const bsp::Tensor& tensor) {
   for (const graph::ValueId id : found) place_evenly(id);
 }
 
+bool Values::shares_variable(graph::ValueId a, graph::ValueId b) const {
+  const auto first = tensors_.find(a), second = tensors_.find(b);
+  if (first == tensors_.end() || second == tensors_.end()) return false;
+  const auto regions = first->second.view().regions(), others = second->second.view().regions();
+  return std::ranges::any_of(regions, [&](const bsp::Region& region) {
+    return std::ranges::any_of(others,
+                               [&](const bsp::Region& other) { return region.variable == other.variable; });
+  });
+}
+
+std::optional<graph::ValueId> Values::replaced_by(graph::ValueId next) const {
+  const auto found = replaced_.find(next);
+  return found == replaced_.end() ? std::nullopt : std::optional(found->second);
+}
+
 const Spread* Values::spread(graph::ValueId id) const {
   const auto found = spreads_.find(id);
   return found == spreads_.end() ? nullptr : &found->second;

@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 
@@ -44,6 +45,13 @@ class Values {
   // The same of what `tensor` is a view of.
   void place_waiting(const bsp::Tensor& tensor);
 
+  // Two values that are made and show elements of one variable.
+  bool shares_variable(graph::ValueId a, graph::ValueId b) const;
+
+  // Who makes `next` may write it over the state that it replaces: the state, until then nothing.
+  void let_replace(graph::ValueId next, graph::ValueId state) { replaced_[next] = state; }
+  std::optional<graph::ValueId> replaced_by(graph::ValueId next) const;
+
   const Spread* spread(graph::ValueId id) const;
   void set_spread(graph::ValueId id, Spread spread) { spreads_[id] = std::move(spread); }
 
@@ -52,6 +60,7 @@ class Values {
   bsp::Graph& device_;
   std::map<graph::ValueId, bsp::Tensor> tensors_;
   std::map<graph::ValueId, Spread> spreads_;
+  std::map<graph::ValueId, graph::ValueId> replaced_;  // states, by their new values
   graph::ValueId viewed_value(graph::ValueId id) const;
 
   std::set<graph::ValueId> waiting_;

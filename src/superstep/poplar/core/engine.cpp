@@ -183,10 +183,12 @@ void Engine::serializeExecutable(std::ostream& out) const { Executable(data_->ex
 
 void Engine::setPrintStream(std::ostream& stream) { data_->print_stream.rdbuf(stream.rdbuf()); }
 
-ProfileValue Engine::getGraphProfile() const {
-  return core::graph_profile(data_->engine.profile().compilation);
+const ProfileValue& Engine::getGraphProfile() const {
+  return data_->graph_profile = core::graph_profile(data_->engine.profile().compilation);
 }
-ProfileValue Engine::getExecutionProfile() const { return core::execution_profile(data_->engine.profile()); }
+const ProfileValue& Engine::getExecutionProfile() const {
+  return data_->execution_profile = core::execution_profile(data_->engine.profile());
+}
 ProfileValue Engine::getProfile() const {
   return ProfileValue::Map{{"graphProfile", getGraphProfile()}, {"executionProfile", getExecutionProfile()}};
 }

@@ -88,9 +88,10 @@ std::string Tensor::getDebugStr() const {
   return fmt::format("{}{} {}", getVarStr(), shapeToString(), elementType().toString());
 }
 void Tensor::dump() const { std::cerr << *this << "\n"; }
-void Tensor::dumpRegions() const {
+void Tensor::dumpRegions() const { outputRegions(std::cerr); }
+void Tensor::outputRegions(std::ostream& out) const {
   for (const VariableInterval& region : getVarRegions())
-    std::cerr << "variable " << region.var.getId() << " " << region.interval << "\n";
+    out << "variable " << region.var.getId() << " " << region.interval << "\n";
 }
 
 bool Tensor::operator==(const Tensor& other) const {

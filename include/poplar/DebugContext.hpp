@@ -104,7 +104,7 @@ class DebugInfo {
   static void closeStreamer();  // does nothing where none is open
 
  private:
-  DebugId id_, parent_;
+  DebugId id_;
   std::string path_;
   ProfileValue::Map values_;
 };

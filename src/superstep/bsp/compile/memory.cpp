@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <span>
 
 #include "superstep/base/text.h"
 
@@ -130,13 +131,23 @@ class Planner {
         plan_.worst_step[tile] = static_cast<std::uint32_t>(step);
       }
     }
-    for (const VariableId id : live)
-      entry.largest.emplace_back(in_.graph.variable(id).name, in_.graph.variable(id).bytes());
-    if (temporary > 0) entry.largest.emplace_back("(temporary copies)", temporary);
-    std::stable_sort(entry.largest.begin(), entry.largest.end(),
-                     [](const auto& a, const auto& b) { return a.second > b.second; });
-    if (entry.largest.size() > 10) entry.largest.resize(10);
+    note_largest(live, temporary, entry);
     plan_.liveness.push_back(std::move(entry));
+  }
+
+  // The ten largest of what is live: of thousands only these get a name.
+  void note_largest(const std::vector<VariableId>& live, std::uint64_t temporary, LivenessStep& entry) const {
+    std::vector<std::pair<std::uint64_t, std::size_t>> sizes;  // and the place among the live
+    for (std::size_t i = 0; i < live.size(); ++i) sizes.emplace_back(in_.graph.variable(live[i]).bytes(), i);
+    if (temporary > 0) sizes.emplace_back(temporary, live.size());
+    const std::size_t count = std::min<std::size_t>(sizes.size(), 10);
+    std::partial_sort(sizes.begin(), sizes.begin() + static_cast<std::ptrdiff_t>(count), sizes.end(),
+                      [](const auto& a, const auto& b) {
+                        return a.first != b.first ? a.first > b.first : a.second < b.second;
+                      });
+    for (const auto& [bytes, i] : std::span(sizes).first(count))
+      entry.largest.emplace_back(i < live.size() ? in_.graph.variable(live[i]).name : "(temporary copies)",
+                                 bytes);
   }
 
   const MemoryInput& in_;

@@ -47,7 +47,8 @@ DebugContext::DebugContext(const DebugInfo& parent, StringRef name, SourceLocati
     : location_(location), id_(parent.getId()), path_(path_below(parent.getPathName(), name)) {}
 
 DebugInfo::DebugInfo(const DebugContext& context, std::string api)
-    : id_(next_id()), parent_(context.getParentId()), path_(context.getPathName()), values_() {
+    : id_(next_id()), path_(context.getPathName()), values_() {
+  setValue("parentId", ProfileValue(context.getParentId()));
   setValue("category", std::move(api));
 }
 void DebugInfo::setValue(std::string name, ProfileValue value) {
@@ -58,7 +59,6 @@ DebugInfo::~DebugInfo() {
   const std::lock_guard lock(open.mutex);
   if (open.file.empty()) return;
   values_["id"] = ProfileValue(id_);
-  values_["parentId"] = ProfileValue(parent_);
   values_["name"] = ProfileValue(path_);
   open.contexts.push_back(ProfileValue(std::move(values_)));
 }

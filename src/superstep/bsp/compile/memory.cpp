@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <span>
 
 #include "superstep/base/text.h"
@@ -60,9 +61,31 @@ class Planner {
     }
   }
 
+  // A constant that is one number over and over; of others nothing is known to be equal.
+  static bool is_one_number(const Variable& variable) {
+    return variable.constant && !variable.replica_index && variable.initial && !variable.initial->values;
+  }
+
+  // Of constants that are the same number only what the largest has more than those before takes room.
+  void merged_constant(VariableId id) {
+    const Variable& variable = in_.graph.variable(id);
+    std::map<std::uint32_t, std::uint64_t>& largest = merged_[{variable.type, variable.initial->splat}];
+    for_each_share(in_.placement, id, [&](std::uint32_t tile, std::uint64_t bytes) {
+      std::uint64_t& so_far = largest[tile];
+      if (bytes <= so_far) return;
+      plan_.tiles[tile].constants += bytes - so_far;
+      plan_.tiles[tile].gaps += padding(bytes) - padding(so_far);  // unsigned: the sum stays what it is
+      so_far = bytes;
+    });
+  }
+
   void always_live() {
     for (const VariableId id : in_.liveness.always) {
       const bool constant = in_.graph.variable(id).constant;
+      if (in_.merge_equal_constants && is_one_number(in_.graph.variable(id))) {
+        merged_constant(id);
+        continue;
+      }
       for_each_share(in_.placement, id, [&](std::uint32_t tile, std::uint64_t bytes) {
         (constant ? plan_.tiles[tile].constants : plan_.tiles[tile].variables) += bytes;
         plan_.tiles[tile].gaps += padding(bytes);
@@ -152,6 +175,7 @@ class Planner {
 
   const MemoryInput& in_;
   MemoryPlan plan_;
+  std::map<std::pair<Type, double>, std::map<std::uint32_t, std::uint64_t>> merged_;
 };
 
 using Tenants = std::vector<std::pair<std::string, std::uint64_t>>;

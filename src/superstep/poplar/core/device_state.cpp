@@ -5,7 +5,7 @@
 #include <poplar/exceptions.hpp>
 
 #include "superstep/poplar/core/guard.h"
-#include "superstep/poplar/core/program_parts.h"
+#include "superstep/poplar/replicas/program_parts.h"
 
 namespace poplar {
 namespace {

@@ -5,7 +5,7 @@
 #include "superstep/bsp/compile/executable_data.h"
 #include "superstep/poplar/core/engine_data.h"
 #include "superstep/poplar/core/guard.h"
-#include "superstep/poplar/core/replicas.h"
+#include "superstep/poplar/replicas/replicas.h"
 
 namespace poplar {
 

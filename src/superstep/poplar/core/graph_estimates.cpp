@@ -7,7 +7,7 @@
 #include "superstep/poplar/codelet/load_codelets.h"
 #include "superstep/poplar/core/guard.h"
 #include "superstep/poplar/core/handles.h"
-#include "superstep/poplar/core/replicas.h"
+#include "superstep/poplar/replicas/replicas.h"
 
 namespace poplar {
 namespace {

@@ -4,7 +4,7 @@
 #include "superstep/bsp/graph/graph_data.h"
 #include "superstep/poplar/core/guard.h"
 #include "superstep/poplar/core/handles.h"
-#include "superstep/poplar/core/replicas.h"
+#include "superstep/poplar/replicas/replicas.h"
 
 namespace poplar {
 namespace {

@@ -6,7 +6,7 @@
 #include "superstep/poplar/core/guard.h"
 #include "superstep/poplar/core/handles.h"
 #include "superstep/poplar/core/regions.h"
-#include "superstep/poplar/core/replicas.h"
+#include "superstep/poplar/replicas/replicas.h"
 
 namespace poplar {
 namespace core {

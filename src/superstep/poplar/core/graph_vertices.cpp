@@ -7,8 +7,8 @@
 #include "superstep/poplar/core/convert.h"
 #include "superstep/poplar/core/guard.h"
 #include "superstep/poplar/core/handles.h"
-#include "superstep/poplar/core/replicas.h"
 #include "superstep/poplar/core/types.h"
+#include "superstep/poplar/replicas/replicas.h"
 
 namespace poplar {
 namespace {

@@ -4,7 +4,7 @@
 #include "superstep/poplar/core/guard.h"
 #include "superstep/poplar/core/handles.h"
 #include "superstep/poplar/core/print_format.h"
-#include "superstep/poplar/core/program_parts.h"
+#include "superstep/poplar/replicas/program_parts.h"
 
 namespace poplar::program {
 namespace {

@@ -1,4 +1,4 @@
-#include "superstep/poplar/core/replicas.h"
+#include "superstep/poplar/replicas/replicas.h"
 
 #include "superstep/bsp/graph/graph_data.h"
 #include "superstep/poplar/core/guard.h"

@@ -3,7 +3,7 @@
 
 #include <poplar/Program.hpp>
 
-#include "superstep/poplar/core/replicas.h"
+#include "superstep/poplar/replicas/replicas.h"
 
 namespace poplar::core {
 

@@ -1,4 +1,4 @@
-#include "superstep/poplar/core/program_parts.h"
+#include "superstep/poplar/replicas/program_parts.h"
 
 #include <poplar/exceptions.hpp>
 

@@ -81,6 +81,8 @@ inline std::ostream& operator<<(std::ostream& out, const DebugContext& context) 
   return out << context.getPathName();
 }
 
+enum class DebugSerializationFormat { CBOR, JSON };
+
 // What a library says of one call to it; everything that the call makes can be named below it.
 class DebugInfo {
  public:
@@ -93,6 +95,13 @@ class DebugInfo {
   std::string getPathName() const { return path_; }
   // What the library wants kept of the call. A second value of one name is the one that stays.
   void setValue(std::string name, ProfileValue value);
+
+  // From here to closeStreamer what libraries say is kept, and then written to the file as
+  // {"contexts": [{"id", "parentId", "name", the values}]}, JSON. Throws poplar_error when the file cannot be
+  // written, one is open already, and for CBOR, which there is not.
+  static void initializeStreamer(const std::string& fileName,
+                                 const DebugSerializationFormat& format = DebugSerializationFormat::JSON);
+  static void closeStreamer();  // does nothing where none is open
 
  private:
   DebugId id_;

@@ -106,8 +106,9 @@ class Engine {
   void setPrintStream(std::ostream& stream);
 
   // Reports: of the graph as it was compiled, of what has run, and both.
-  ProfileValue getGraphProfile() const;
-  ProfileValue getExecutionProfile() const;
+  // As of this call: what was given before by the same engine has changed to it.
+  const ProfileValue& getGraphProfile() const;
+  const ProfileValue& getExecutionProfile() const;
   ProfileValue getProfile() const;
   // The same as libpva reads it (-lpva), as of now.
   pva::Report getReport(bool reportExecution = true) const {

@@ -7,11 +7,23 @@
 
 namespace poplar {
 
+template <class T>
+class Input;
+
 namespace layout_detail {
 // On the device these layouts have a pointer and no count.
 constexpr bool has_size(VectorLayout layout) {
   return layout == VectorLayout::SPAN || layout == VectorLayout::SHORT_SPAN;
 }
+// What an element of a vector is to a vertex: of an Input nothing is written.
+template <class T>
+struct Element {
+  using reference = T&;
+};
+template <class T>
+struct Element<Input<T>> {
+  using reference = const Input<T>&;
+};
 }  // namespace layout_detail
 
 // A vector: a field of this type is the vertex's own, set by setInitialValue; within Input, Output or InOut
@@ -21,7 +33,7 @@ template <class T, VectorLayout L = VectorLayout::SPAN, unsigned MinAlign = alig
 class Vector {
  public:
   using value_type = T;
-  T& operator[](std::size_t i) const { return elements_[i]; }
+  typename layout_detail::Element<T>::reference operator[](std::size_t i) const { return elements_[i]; }
   unsigned size() const {
     static_assert(layout_detail::has_size(L), "a vector of this layout has no size on the device");
     return count_;

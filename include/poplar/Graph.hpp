@@ -31,7 +31,8 @@ namespace poplar {
 
 namespace core {
 struct GraphHandle;
-}
+class Replicas;
+}  // namespace core
 
 class Graph {
  public:
@@ -264,9 +265,13 @@ class Graph {
 
   // A scalar constant, unsigned: the number of the replica that looks at it.
   Tensor addReplicationIndexConstant(const DebugContext& debugContext = {});
-  // Of one replica: this graph. More are a graph_replication_error: give the factor to the Graph.
+  // A graph on the first of `replicationFactor` equal shares of the tiles: what is added to it is added to
+  // all of them, and what a program does with its tensors all of them do. Both graphs are one program:
+  // tensors go from it to this graph by getNonReplicatedTensor. Throws graph_replication_error where the
+  // chips, or the tiles of each, cannot be shared evenly, and where the graph is replicated already.
   Graph createReplicatedGraph(unsigned replicationFactor) const;
-  Tensor getNonReplicatedTensor(const Tensor& tensor) const;  // with the replicas as its outermost dimension
+  // The tensor of all replicas in the graph around them: they are its outermost dimension.
+  Tensor getNonReplicatedTensor(const Tensor& tensor) const;
 
   // Variables with their tiles, compute sets with their vertices: JSON of our own, whichever format is asked
   // for. It is to be looked at; nothing reads it back.
@@ -298,6 +303,7 @@ class Graph {
                       bool isList);
   Tensor constantOfBits(const Type& type, ArrayRef<std::size_t> shape, const std::uint16_t* bits,
                         bool broadcast, const DebugContext& debugContext);
+  friend class core::Replicas;
   static void checkNumberOfValues(ArrayRef<std::size_t> shape, std::size_t count);
 
   std::unique_ptr<core::GraphHandle> handle_;

@@ -3,6 +3,7 @@
 #define poplar_IeeeHalf_hpp
 
 #include <cstdint>
+#include <cstring>
 #include <poplar/HalfFloat.hpp>
 
 #ifdef __FLT16_MAX__

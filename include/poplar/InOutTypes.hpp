@@ -57,8 +57,9 @@ template <class T, VectorLayout L, unsigned A, bool I>
 class Input<Vector<T, L, A, I>> {
  public:
   using value_type = T;
-  // Sources bind it to a T&; what is written there is undefined.
-  T& operator[](std::size_t i) const { return vector_[i]; }
+  // Sources bind an element of a field to a T&; what is written there is undefined.
+  T& operator[](std::size_t i) { return vector_[i]; }
+  const T& operator[](std::size_t i) const { return vector_[i]; }
   unsigned size() const { return vector_.size(); }
   const T* data() const { return vector_.data(); }
   const T* begin() const { return vector_.begin(); }

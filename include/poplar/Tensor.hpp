@@ -95,8 +95,9 @@ class Tensor {
   std::string shapeToString() const;  // "{4,4}"
   std::string getVarStr() const;      // names of its variables
   std::string getDebugStr() const;
-  void dump() const;         // to standard error
-  void dumpRegions() const;  // to standard error
+  void dump() const;                            // to standard error
+  void dumpRegions() const;                     // to standard error
+  void outputRegions(std::ostream& out) const;  // a line for each region  // to standard error
 
   bool operator==(const Tensor& other) const;  // the same view
   bool operator!=(const Tensor& other) const { return !(*this == other); }

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <poplar/FieldTypes.hpp>
 #include <poplar/HalfFloat.hpp>
 #include <poplar/InOutTypes.hpp>

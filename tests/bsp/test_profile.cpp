@@ -169,4 +169,28 @@ TEST(Scale, APodOf64ChipsIsCountedInSeconds) {
 }
 
 }  // namespace
+
+// What is the same number over and over is there once, as long as the longest; other constants are not looked
+// at.
+TEST(Memory, EqualConstantsAreMergedWhereItIsAllowed) {
+  Graph graph = small_graph(2);
+  const auto constant = [&](double value, std::int64_t count, std::uint32_t tile) {
+    const Tensor tensor = graph.add_constant(Type::f32, {count}, value);
+    graph.set_tile_mapping(tensor, tile);
+    return tensor;
+  };
+  const Tensor others = graph.add_constant(superstep::Tensor::full(Type::f32, {8}, 1));
+  graph.set_tile_mapping(others, 0);
+  const std::vector<Tensor> all = {constant(1, 5, 0), constant(1, 9, 0), constant(1, 4, 0),
+                                   constant(2, 3, 0), constant(1, 6, 1), others};
+  const Tensor out = mapped(graph, {35}, "out");
+  const Program programs[] = {Copy(concat(all), out)};
+  EXPECT_EQ(compile_graph(graph, programs).profile().tiles[0].constants, 4u * (5 + 9 + 4 + 3 + 8));
+  CompileOptions merged;
+  merged.merge_equal_constants = true;
+  const CompilationProfile profile = compile_graph(graph, programs, merged).profile();
+  EXPECT_EQ(profile.tiles[0].constants, 4u * (9 + 3 + 8));
+  EXPECT_EQ(profile.tiles[1].constants, 4u * 6);
+}
+
 }  // namespace superstep::bsp

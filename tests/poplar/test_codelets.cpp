@@ -65,6 +65,28 @@ struct Own : public Vertex {
 
 }  // namespace
 
+// What is read through a reference to a constant, or of a list, is constant; the C library's memory is there.
+TEST(PoplarCodelets, ElementsOfInputsAsSourcesTakeThem) {
+  One m(R"(
+struct Walk : public Vertex {
+  Vector<Input<Vector<unsigned short, VectorLayout::ONE_PTR>>, VectorLayout::SHORT_SPAN> lists;
+  Output<Vector<unsigned short>> y;
+  void compute() {
+    for (unsigned i = 0; i < lists.size(); ++i) {
+      auto* next = &lists[i][0];
+      next = reinterpret_cast<const unsigned short*>(static_cast<const void*>(next)) + 1;
+      std::memcpy(&y[i], next, sizeof *next);
+    }
+  }
+};)",
+        "Walk");
+  const Tensor x = m.variable(UNSIGNED_SHORT, {2, 2}, "x"), y = m.variable(UNSIGNED_SHORT, {2}, "y");
+  m.graph.setInitialValue(x, ArrayRef<unsigned short>{1, 2, 3, 4});
+  m.graph.connect(m.vertex["lists"], {x[0], x[1]});
+  m.graph.connect(m.vertex["y"], y);
+  EXPECT_EQ(m.run<unsigned short>(Execute(m.set), y), (std::vector<unsigned short>{2, 4}));
+}
+
 TEST(PoplarCodelets, AFieldReadsWhatItIsConnectedTo) {
   One m(increment, "Increment");
   Tensor x = m.counting({2, 3}, "x"), y = m.variable(INT, {6}, "y");

@@ -2,6 +2,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <nlohmann/json.hpp>
 #include <pva/pva.hpp>
 
 #include "tests/poplar/machine.h"
@@ -107,6 +108,44 @@ TEST(PoplarReports, AReportIsWrittenAndReadAgain) {
   EXPECT_FALSE(blocks[0].isStreamCopy());
   EXPECT_EQ(blocks[3].cyclesTo, cycles);
   EXPECT_EQ(blocks[1].cyclesFrom, blocks[0].cyclesTo);
+}
+
+TEST(PoplarReports, WhatLibrariesSayOfTheirCallsIsKeptInAFile) {
+  const superstep::ScratchFolder folder;
+  const std::string file = (folder / "calls.json").string();
+  { DebugInfo before{DebugContext("before"), "early"}; }
+  DebugInfo::initializeStreamer(file, DebugSerializationFormat::JSON);
+  expect_throw<poplar_error>([&] { DebugInfo::initializeStreamer(file); }, "closeStreamer");
+  {
+    DebugInfo outer{DebugContext("outer"), "library"};
+    DebugInfo inner{DebugContext(outer, "inner"), "library"};
+    inner.setValue("api", "matMul");
+  }
+  DebugInfo::closeStreamer();
+  DebugInfo::closeStreamer();
+  { DebugInfo after{DebugContext("after"), "late"}; }
+  std::ifstream in(file);
+  const nlohmann::json kept = nlohmann::json::parse(in);
+  ASSERT_EQ(kept["contexts"].size(), 2u);  // the inner one ends first
+  EXPECT_EQ(kept["contexts"][0]["api"], "matMul");
+  EXPECT_EQ(kept["contexts"][0]["name"], "outer/inner");
+  EXPECT_EQ(kept["contexts"][0]["parentId"], kept["contexts"][1]["id"]);
+  EXPECT_EQ(kept["contexts"][1]["category"], "library");
+  expect_throw<poplar_error>([&] { DebugInfo::initializeStreamer(file, DebugSerializationFormat::CBOR); },
+                             "only DebugSerializationFormat::JSON");
+  EXPECT_THROW(DebugInfo::initializeStreamer((folder / "none/x.json").string()), poplar_error);
+}
+
+TEST(PoplarReports, ProfilesCanBeReferredTo) {
+  Machine m;
+  const Tensor x = m.counting({2});
+  Engine engine(m.graph, Copy(x, x.reverse(0)));
+  engine.load(m.device);
+  engine.run();
+  auto& graph = engine.getGraphProfile();
+  auto& execution = engine.getExecutionProfile();
+  EXPECT_EQ(graph["graph"]["numVertices"].asUint(), 0u);
+  EXPECT_GT(execution["simulation"]["cycles"].asUint(), 0u);
 }
 
 TEST(PoplarReports, WhatIsNoReportIsRefused) {

@@ -129,6 +129,14 @@ TEST(PoplarTensor, RegionsFollowTheVariable) {
   EXPECT_FALSE(t.slice(0, 2, 1).isContiguous());
 }
 
+TEST(PoplarTensor, RegionsAreWrittenALineEach) {
+  Machine m;
+  const Tensor t = m.variable(INT, {2, 3}, "t");
+  std::ostringstream out;
+  t[1].reverse(0).slice(0, 2).outputRegions(out);
+  EXPECT_EQ(out.str(), "variable 0 [5,6)\nvariable 0 [4,5)\n");
+}
+
 TEST(PoplarTensor, IntersectionIsOfElements) {
   Machine machine;
   const Tensor t = machine.counting({4, 4}), other = machine.counting({4});

@@ -165,7 +165,8 @@ class Compiler {
 
   void memory() {
     const Liveness liveness = analyze_liveness(graph_, programs_, accesses_, step_of_, steps_.size());
-    const MemoryInput input{graph_, lowering_.placement(), liveness, steps_, vertices_};
+    const MemoryInput input{graph_,    lowering_.placement(),         liveness, steps_,
+                            vertices_, options_.merge_equal_constants};
     MemoryPlan plan = plan_memory(input);
     if (const std::optional<Error> error = misfit(input, plan)) {
       if (!options_.allow_out_of_memory) throw *error;

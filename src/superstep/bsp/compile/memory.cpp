@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
+#include <span>
 
 #include "superstep/base/text.h"
 
@@ -59,9 +61,31 @@ class Planner {
     }
   }
 
+  // A constant that is one number over and over; of others nothing is known to be equal.
+  static bool is_one_number(const Variable& variable) {
+    return variable.constant && !variable.replica_index && variable.initial && !variable.initial->values;
+  }
+
+  // Of constants that are the same number only what the largest has more than those before takes room.
+  void merged_constant(VariableId id) {
+    const Variable& variable = in_.graph.variable(id);
+    std::map<std::uint32_t, std::uint64_t>& largest = merged_[{variable.type, variable.initial->splat}];
+    for_each_share(in_.placement, id, [&](std::uint32_t tile, std::uint64_t bytes) {
+      std::uint64_t& so_far = largest[tile];
+      if (bytes <= so_far) return;
+      plan_.tiles[tile].constants += bytes - so_far;
+      plan_.tiles[tile].gaps += padding(bytes) - padding(so_far);  // unsigned: the sum stays what it is
+      so_far = bytes;
+    });
+  }
+
   void always_live() {
     for (const VariableId id : in_.liveness.always) {
       const bool constant = in_.graph.variable(id).constant;
+      if (in_.merge_equal_constants && is_one_number(in_.graph.variable(id))) {
+        merged_constant(id);
+        continue;
+      }
       for_each_share(in_.placement, id, [&](std::uint32_t tile, std::uint64_t bytes) {
         (constant ? plan_.tiles[tile].constants : plan_.tiles[tile].variables) += bytes;
         plan_.tiles[tile].gaps += padding(bytes);
@@ -130,17 +154,28 @@ class Planner {
         plan_.worst_step[tile] = static_cast<std::uint32_t>(step);
       }
     }
-    for (const VariableId id : live)
-      entry.largest.emplace_back(in_.graph.variable(id).name, in_.graph.variable(id).bytes());
-    if (temporary > 0) entry.largest.emplace_back("(temporary copies)", temporary);
-    std::stable_sort(entry.largest.begin(), entry.largest.end(),
-                     [](const auto& a, const auto& b) { return a.second > b.second; });
-    if (entry.largest.size() > 10) entry.largest.resize(10);
+    note_largest(live, temporary, entry);
     plan_.liveness.push_back(std::move(entry));
+  }
+
+  // The ten largest of what is live: of thousands only these get a name.
+  void note_largest(const std::vector<VariableId>& live, std::uint64_t temporary, LivenessStep& entry) const {
+    std::vector<std::pair<std::uint64_t, std::size_t>> sizes;  // and the place among the live
+    for (std::size_t i = 0; i < live.size(); ++i) sizes.emplace_back(in_.graph.variable(live[i]).bytes(), i);
+    if (temporary > 0) sizes.emplace_back(temporary, live.size());
+    const std::size_t count = std::min<std::size_t>(sizes.size(), 10);
+    std::partial_sort(sizes.begin(), sizes.begin() + static_cast<std::ptrdiff_t>(count), sizes.end(),
+                      [](const auto& a, const auto& b) {
+                        return a.first != b.first ? a.first > b.first : a.second < b.second;
+                      });
+    for (const auto& [bytes, i] : std::span(sizes).first(count))
+      entry.largest.emplace_back(i < live.size() ? in_.graph.variable(live[i]).name : "(temporary copies)",
+                                 bytes);
   }
 
   const MemoryInput& in_;
   MemoryPlan plan_;
+  std::map<std::pair<Type, double>, std::map<std::uint32_t, std::uint64_t>> merged_;
 };
 
 using Tenants = std::vector<std::pair<std::string, std::uint64_t>>;

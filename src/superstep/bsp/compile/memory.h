@@ -18,6 +18,7 @@ struct MemoryInput {
   const Liveness& liveness;
   std::span<const LoweredStep> steps;
   const VertexMemory& vertices;
+  bool merge_equal_constants = false;  // CompileOptions
 };
 
 struct MemoryPlan {

@@ -34,6 +34,8 @@ struct CompileOptions {
   // A vertex may read through one field what it writes through another: both show the same memory where their
   // elements are the same, or lie in one piece.
   bool allow_vertex_aliases = false;
+  // Constants of a tile that are the same number over and over lie in the largest of them.
+  bool merge_equal_constants = false;
   bool timing_only = false;  // leave out what only running needs: engines must be timing only too
   // Runs of elements that the vertices of one compute set may touch; more are an error (unsupported), before
   // they take the host's memory.

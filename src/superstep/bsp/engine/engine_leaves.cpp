@@ -112,16 +112,20 @@ void Leaves::cross_replica(const LoweredNode& node, const Replicas& replicas, st
 }
 
 void Leaves::require_equal(const LoweredNode& node, const Replicas& replicas, std::size_t size) const {
-  const std::vector<std::byte> first = dense(node, replicas[0]);
-  for (const std::uint32_t r : replicas) {
-    const std::vector<std::byte> other = dense(node, r);
+  const auto require = [&](std::span<const std::byte> first, std::span<const std::byte> other,
+                           std::size_t one, std::size_t another) {
     const auto differs = std::mismatch(first.begin(), first.end(), other.begin()).first;
     if (differs != first.end())
       throw Error(ErrorCode::invalid_argument,
                   fmt::format("element {} differs between replicas {} and {}",
-                              static_cast<std::size_t>(differs - first.begin()) / size, replicas[0], r),
+                              static_cast<std::size_t>(differs - first.begin()) / size, one, another),
                   "program AssumeEqualAcrossReplicas '" + node.name + "'");
-  }
+  };
+  const std::vector<std::byte> first = dense(node, replicas[0]);
+  for (const std::uint32_t r : replicas) require(first, dense(node, r), replicas[0], r);
+  const std::size_t inside = std::max<std::size_t>(node.count, 1), bytes = first.size() / inside;
+  for (std::size_t i = 1; i < inside; ++i)
+    require(std::span(first).first(bytes), std::span(first).subspan(i * bytes, bytes), 0, i);
 }
 
 void Leaves::stream_in(const LoweredNode& node, std::uint32_t replica, bool first, std::size_t size) {

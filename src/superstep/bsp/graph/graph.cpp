@@ -28,6 +28,15 @@ Device replica_device(Device device, std::uint32_t replicas) {
   return device;
 }
 
+// Of how many chips the tiles are, where each has as many of them; else 1.
+std::uint32_t even_chips(const std::vector<std::uint32_t>& tiles, std::uint32_t tiles_per_chip) {
+  std::map<std::uint32_t, std::size_t> tiles_of;
+  for (const std::uint32_t tile : tiles) ++tiles_of[tile / tiles_per_chip];
+  for (const auto& [chip, count] : tiles_of)
+    if (count * tiles_of.size() != tiles.size()) return 1;
+  return static_cast<std::uint32_t>(tiles_of.size());
+}
+
 std::string place_of(const Tensor& tensor) {
   return fmt::format("tensor {}{}", tensor.name(), tensor.shape_to_string());
 }
@@ -84,13 +93,9 @@ Graph::Graph(std::shared_ptr<GraphData> data, std::vector<std::uint32_t> tiles)
     : data_(std::move(data)),
       tiles_(std::make_shared<std::vector<std::uint32_t>>(std::move(tiles))),
       device_(data_->device) {
-  const auto count = static_cast<std::uint32_t>(tiles_->size());
-  if (count % device_.ipus == 0) {
-    device_.tiles_per_ipu = count / device_.ipus;
-  } else {
-    device_.ipus = 1;
-    device_.tiles_per_ipu = count;
-  }
+  const std::uint32_t chips = even_chips(*tiles_, device_.tiles_per_ipu);
+  device_.ipus = chips;
+  device_.tiles_per_ipu = static_cast<std::uint32_t>(tiles_->size()) / chips;
 }
 
 const Device& Graph::device() const { return device_; }
@@ -134,6 +139,12 @@ Tensor Graph::add_constant(const superstep::Tensor& values, std::string name) {
 Tensor Graph::variable(VariableId id) const {
   const Variable& variable = data_->variable(id);
   return Tensor(data_.get(), variable.type, variable.shape, View::whole(id, variable.count()));
+}
+
+Tensor Graph::in_variables(const Tensor& tensor, const std::map<VariableId, VariableId>& table) const {
+  View view = tensor.view();
+  view.rename(table);
+  return Tensor(data_.get(), tensor.element_type(), tensor.shape(), std::move(view));
 }
 
 Tensor Graph::add_replica_index(std::string name) {

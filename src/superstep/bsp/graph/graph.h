@@ -7,6 +7,7 @@
 #pragma once
 
 #include <initializer_list>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -70,7 +71,9 @@ class Graph {
   Tensor add_variable(Type type, Shape shape, VariableMappingMethod method, std::string name = {});
   Tensor add_constant(Type type, Shape shape, double value, std::string name = {});
   Tensor add_constant(const superstep::Tensor& values, std::string name = {});
-  Tensor variable(VariableId id) const;             // all of it; it must be there
+  Tensor variable(VariableId id) const;  // all of it; it must be there
+  // The same expression over other variables of this graph, of the same types and sizes.
+  Tensor in_variables(const Tensor& tensor, const std::map<VariableId, VariableId>& table) const;
   Tensor add_replica_index(std::string name = {});  // a constant, one unsigned number: which replica it is in
   Tensor clone(const Tensor& tensor, std::string name = {},
                CloneMethod method = CloneMethod::preserve_order_unless_aliases);

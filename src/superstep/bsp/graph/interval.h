@@ -18,7 +18,8 @@ struct Interval {
 void normalize(std::vector<Interval>& intervals);
 std::int64_t total_size(const std::vector<Interval>& intervals);
 
-// A set of element numbers as sorted, disjoint, non-touching intervals.
+// A set of element numbers as sorted, disjoint, non-touching intervals. Few intervals are added to many,
+// taken from many and looked for among many without going through all of these.
 class IntervalSet {
  public:
   IntervalSet() = default;
@@ -35,6 +36,10 @@ class IntervalSet {
   friend bool operator==(const IntervalSet&, const IntervalSet&) = default;
 
  private:
+  void add(Interval one);
+  void remove(const Interval& one);
+  bool many_beside(const IntervalSet& other) const;
+
   std::vector<Interval> intervals_;
 };
 

@@ -224,6 +224,11 @@ CountCycles::CountCycles(const Tensor& count, bool begins, std::string name)
 }
 
 AssumeEqualAcrossReplicas::AssumeEqualAcrossReplicas(const Tensor& tensor, std::string name)
-    : Program(make(ProgramKind::assume_equal, std::move(name), {tensor})) {}
+    : AssumeEqualAcrossReplicas(tensor, 1, std::move(name)) {}
+AssumeEqualAcrossReplicas::AssumeEqualAcrossReplicas(const Tensor& tensor, std::uint64_t replicas,
+                                                     std::string name)
+    : Program(make(ProgramKind::assume_equal, std::move(name), {tensor})) {
+  edit().count = replicas;
+}
 
 }  // namespace superstep::bsp

@@ -205,6 +205,8 @@ class ErrorProgram : public Program {  // stops the engine and shows the tensor
 class AssumeEqualAcrossReplicas : public Program {
  public:
   explicit AssumeEqualAcrossReplicas(const Tensor& tensor, std::string name = {});
+  // So many replicas that are one after the other in the tensor.
+  AssumeEqualAcrossReplicas(const Tensor& tensor, std::uint64_t replicas, std::string name);
 };
 
 // Cycles between the one that begins and the one that ends, as a 64-bit number in two unsigned elements, the

@@ -5,7 +5,7 @@
 #include <poplar/exceptions.hpp>
 
 #include "superstep/poplar/core/guard.h"
-#include "superstep/poplar/core/handles.h"
+#include "superstep/poplar/replicas/program_parts.h"
 
 namespace poplar {
 namespace {
@@ -16,7 +16,9 @@ program::Program counting(const Tensor& count, bool begins, const DebugContext& 
         : Program(std::make_shared<core::ProgramData>(core::ProgramData{std::move(program), {}, {}})) {}
   };
   return core::guarded([&]() -> program::Program {
-    return Counting(core::bsp::CountCycles(core::machine_tensor(count), begins, context.getPathName()));
+    return Counting(core::each_part(count, context.getPathName(), [&](const Tensor& part, std::size_t) {
+      return core::bsp::CountCycles(core::machine_tensor(part), begins, context.getPathName());
+    }));
   });
 }
 

@@ -27,6 +27,13 @@ void place_what_vertices_own(core::GraphState& state) {
       state.graph.set_tile_mapping(own.tensor, *tile);
 }
 
+// Of the whole graph, whichever view of it was given.
+Target target_of_all(const Graph& graph) {
+  core::TargetData target = graph.getTarget().data();
+  target.device = graph.handle().state->graph.device();
+  return Target(std::make_shared<const core::TargetData>(std::move(target)));
+}
+
 core::bsp::Executable compiled(const core::bsp::Graph& graph, const std::vector<core::bsp::Program>& programs,
                                core::bsp::CompileOptions options) {
   try {
@@ -108,7 +115,7 @@ Executable compileGraph(const Graph& graph, ArrayRef<program::Program> programs,
     core::bsp::Graph whole = graph.handle().state->graph;
     place_what_vertices_own(*graph.handle().state);
     return Executable(std::make_shared<const core::ExecutableData>(
-        core::ExecutableData{compiled(whole, parts, compile), graph.getTarget(), options}));
+        core::ExecutableData{compiled(whole, parts, compile), target_of_all(graph), options}));
   });
 }
 
@@ -176,10 +183,12 @@ void Engine::serializeExecutable(std::ostream& out) const { Executable(data_->ex
 
 void Engine::setPrintStream(std::ostream& stream) { data_->print_stream.rdbuf(stream.rdbuf()); }
 
-ProfileValue Engine::getGraphProfile() const {
-  return core::graph_profile(data_->engine.profile().compilation);
+const ProfileValue& Engine::getGraphProfile() const {
+  return data_->graph_profile = core::graph_profile(data_->engine.profile().compilation);
 }
-ProfileValue Engine::getExecutionProfile() const { return core::execution_profile(data_->engine.profile()); }
+const ProfileValue& Engine::getExecutionProfile() const {
+  return data_->execution_profile = core::execution_profile(data_->engine.profile());
+}
 ProfileValue Engine::getProfile() const {
   return ProfileValue::Map{{"graphProfile", getGraphProfile()}, {"executionProfile", getExecutionProfile()}};
 }

@@ -27,7 +27,8 @@ struct EngineData {
   std::ostream print_stream;       // where PrintTensor writes: its buffer can be changed
   bsp::Engine engine;
   bool prepared = false, loaded = false;
-  std::string report;  // the file of the report; empty: none is wanted
+  ProfileValue graph_profile, execution_profile;  // that were asked for last
+  std::string report;                             // the file of the report; empty: none is wanted
 };
 
 // With those of the environment (POPLAR_ENGINE_OPTIONS, a JSON object), which take their place.

@@ -5,6 +5,7 @@
 #include "superstep/bsp/compile/executable_data.h"
 #include "superstep/poplar/core/engine_data.h"
 #include "superstep/poplar/core/guard.h"
+#include "superstep/poplar/replicas/replicas.h"
 
 namespace poplar {
 
@@ -70,6 +71,45 @@ std::size_t bytes_moved(std::size_t given, std::size_t of_handle) {
   return of_handle == 0 ? given : std::min(given, of_handle);
 }
 
+// Of how many replicas of a replicated graph there is a stream of this name: 1 where none made it.
+std::size_t replicas_of_stream(const core::EngineData& data, const std::string& handle) {
+  const auto& streams = data.executable->executable.data().streams;
+  std::size_t replicas = 1;
+  while (std::ranges::any_of(streams, [&](const bsp::StreamData& stream) {
+    return stream.handle == core::name_in_replica(handle, replicas);
+  }))
+    ++replicas;
+  return replicas;
+}
+
+// The stream of one replica, and its number among those of the machine.
+std::pair<std::string, unsigned> stream_of_replica(const core::EngineData& data, const std::string& handle,
+                                                   unsigned replica) {
+  const std::size_t replicas = replicas_of_stream(data, handle);
+  if (replicas == 1) return {handle, replica};
+  if (replica >= replicas)
+    throw stream_connection_error(
+        fmt::format("there is no replica {}: stream '{}' has {}", replica, handle, replicas));
+  return {core::name_in_replica(handle, replica), 0};
+}
+
+// A buffer that the replicas' transfers go through in turn.
+struct SharedRing {
+  std::byte *begin, *end, *next;
+  bool to_device;
+  std::size_t bytes;
+
+  void transfer(void* data, bool goes_on) {
+    if (to_device)
+      std::memcpy(data, next, bytes);
+    else
+      std::memcpy(next, data, bytes);
+    if (!goes_on) return;
+    next += bytes;
+    if (next == end) next = begin;
+  }
+};
+
 void need_loaded(const core::EngineData& data, const char* what, const std::string& handle) {
   if (!data.loaded)
     throw application_runtime_error(fmt::format("{} of '{}' before load: call load(device)", what, handle));
@@ -103,17 +143,35 @@ void Engine::writeTensor(StringRef handle, const void* begin) {
 }
 
 void Engine::connectStream(StringRef handle, void* begin, void* end) {
-  connecting([&] { data_->engine.connect_stream(handle.cloneAsString(), begin, end); });
+  const std::size_t replicas = replicas_of_stream(*data_, handle);
+  if (replicas == 1)
+    return connecting([&] { data_->engine.connect_stream(handle.cloneAsString(), begin, end); });
+  const bsp::StreamData& stream = stream_named(*data_, handle);
+  const bool shared = stream.mode == bsp::ReplicatedStreamMode::broadcast;
+  auto* first = static_cast<std::byte*>(begin);
+  auto ring = std::make_shared<SharedRing>(
+      SharedRing{first, static_cast<std::byte*>(end), first, stream.to_device, bytes_of_step(stream, 1)});
+  const std::size_t size = bytes_between(begin, end), turn = ring->bytes * (shared ? 1 : replicas);
+  if (size == 0 || size % turn != 0)
+    throw stream_connection_error(
+        fmt::format("stream '{}': a buffer of {} B does not hold whole transfers of {} B, of {} replicas",
+                    handle.cloneAsString(), size, turn, replicas));
+  for (std::size_t replica = 0; replica < replicas; ++replica)
+    connectStreamToCallback(
+        handle, static_cast<unsigned>(replica),
+        [ring, goes_on = !shared || replica + 1 == replicas](void* data) { ring->transfer(data, goes_on); });
 }
 
 void Engine::connectStream(StringRef handle, void* begin) {
-  const unsigned replicas = data_->executable->executable.profile().replicas;
+  const std::size_t replicas =
+      data_->executable->executable.profile().replicas * replicas_of_stream(*data_, handle);
   const std::size_t bytes = bytes_of_step(stream_named(*data_, handle), replicas);
   connectStream(handle, begin, static_cast<std::byte*>(begin) + bytes);
 }
 
 void Engine::connectStream(StringRef handle, unsigned replica, void* begin, void* end) {
-  connecting([&] { data_->engine.connect_stream(handle.cloneAsString(), begin, end, replica); });
+  const auto [name, number] = stream_of_replica(*data_, handle, replica);
+  connecting([&] { data_->engine.connect_stream(name, begin, end, number); });
 }
 
 void Engine::connectStream(StringRef handle, unsigned replica, void* begin) {
@@ -129,17 +187,27 @@ void Engine::connectStreamToCallback(StringRef handle, const std::function<void(
 }
 void Engine::connectStreamToCallback(StringRef handle, unsigned replica,
                                      std::unique_ptr<StreamCallback> callback) {
+  const auto [name, number] = stream_of_replica(*data_, handle, replica);
   connecting([&] {
-    data_->engine.connect_stream_to_callback(handle.cloneAsString(),
-                                             std::make_unique<Adapter>(std::move(callback)), replica);
+    data_->engine.connect_stream_to_callback(name, std::make_unique<Adapter>(std::move(callback)), number);
   });
 }
 void Engine::connectStreamToCallback(StringRef handle, unsigned replica,
                                      const std::function<void(void*)>& callback) {
-  connecting([&] { data_->engine.connect_stream_to_callback(handle.cloneAsString(), callback, replica); });
+  const auto [name, number] = stream_of_replica(*data_, handle, replica);
+  connecting([&] { data_->engine.connect_stream_to_callback(name, callback, number); });
 }
 
 namespace {
+
+// As stream_of_replica.
+std::pair<std::string, unsigned> buffer_of_replica(const core::EngineData& data, const std::string& handle,
+                                                   unsigned replica) {
+  const std::string name = core::name_in_replica(handle, replica);
+  for (const bsp::RemoteBufferData& buffer : data.executable->executable.data().buffers)
+    if (replica > 0 && buffer.handle == name) return {name, 0};
+  return {handle, replica};
+}
 
 std::size_t row_bytes(const core::EngineData& data, const std::string& handle) {
   for (const bsp::RemoteBufferData& buffer : data.executable->executable.data().buffers)
@@ -151,16 +219,18 @@ std::size_t row_bytes(const core::EngineData& data, const std::string& handle) {
 }  // namespace
 
 void Engine::copyToRemoteBuffer(const void* from, StringRef handle, std::uint64_t row, unsigned replica) {
+  const auto [name, number] = buffer_of_replica(*data_, handle, replica);
   core::guarded_running([&] {
-    data_->engine.copy_to_remote_buffer(from, row_bytes(*data_, handle), handle.cloneAsString(),
-                                        static_cast<std::int64_t>(row), replica);
+    data_->engine.copy_to_remote_buffer(from, row_bytes(*data_, name), name, static_cast<std::int64_t>(row),
+                                        number);
   });
 }
 
 void Engine::copyFromRemoteBuffer(StringRef handle, void* to, std::uint64_t row, unsigned replica) {
+  const auto [name, number] = buffer_of_replica(*data_, handle, replica);
   core::guarded_running([&] {
-    data_->engine.copy_from_remote_buffer(handle.cloneAsString(), to, row_bytes(*data_, handle),
-                                          static_cast<std::int64_t>(row), replica);
+    data_->engine.copy_from_remote_buffer(name, to, row_bytes(*data_, name), static_cast<std::int64_t>(row),
+                                          number);
   });
 }
 

@@ -47,6 +47,7 @@ bsp::CompileOptions compile_options(const OptionFlags& options) {
   bsp::CompileOptions result;
   result.allow_undefined_reads = true;  // legal: the value is any
   result.allow_vertex_aliases = true;
+  result.merge_equal_constants = true;  // libraries pad with thousands of them
   for (const auto& [name, value] : options) {
     if (name == "debug.allowOutOfMemory") {
       result.allow_out_of_memory = is_true(name, value);

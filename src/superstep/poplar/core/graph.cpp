@@ -5,14 +5,15 @@
 #include "superstep/poplar/core/guard.h"
 #include "superstep/poplar/core/handles.h"
 #include "superstep/poplar/core/types.h"
+#include "superstep/poplar/replicas/replicas.h"
 
 namespace poplar {
 namespace {
 
 using core::guarded;
 using core::machine_shape;
-using core::machine_tensor;
 using core::machine_type;
+using core::single_tensor;
 
 Tensor tensor_of(const core::GraphHandle& handle, core::bsp::Tensor tensor, const Type& type) {
   for (const core::bsp::Region& region : tensor.view().regions())
@@ -53,7 +54,10 @@ core::GraphHandle& Graph::handle() const {
 }
 
 const Target& Graph::getTarget() const { return handle().target; }
-unsigned Graph::getReplicationFactor() const { return handle().graph.replication_factor(); }
+unsigned Graph::getReplicationFactor() const {
+  return handle().replicas ? static_cast<unsigned>(handle().replicas->graphs().size())
+                           : handle().graph.replication_factor();
+}
 
 Tensor Graph::addVariable(const Type& type, ArrayRef<std::size_t> shape, const DebugContext& context) {
   return addVariable(type, shape, VariableMappingMethod::NONE, context);
@@ -61,6 +65,9 @@ Tensor Graph::addVariable(const Type& type, ArrayRef<std::size_t> shape, const D
 
 Tensor Graph::addVariable(const Type& type, ArrayRef<std::size_t> shape, VariableMappingMethod method,
                           const DebugContext& context) {
+  if (core::Replicas* replicas = handle().replicas.get())
+    return replicas->tensor(
+        [&](Graph& graph, std::size_t) { return graph.addVariable(type, shape, method, context); });
   return guarded([&] {
     core::bsp::Tensor tensor =
         handle().graph.add_variable(machine_type(type), machine_shape(shape), context.getPathName());
@@ -79,6 +86,10 @@ void Graph::checkNumberOfValues(ArrayRef<std::size_t> shape, std::size_t count) 
 
 Tensor Graph::addConstant(const Type& type, ArrayRef<std::size_t> shape, const void* values,
                           const TypeTraits& traits, bool broadcast, const DebugContext& context) {
+  if (core::Replicas* replicas = handle().replicas.get())
+    return replicas->tensor([&](Graph& graph, std::size_t) {
+      return graph.addConstant(type, shape, values, traits, broadcast, context);
+    });
   return guarded([&] {
     const std::string name = constant_name(context);
     const std::string who = fmt::format("constant '{}' of type {}", name, type.toString());
@@ -96,6 +107,10 @@ Tensor Graph::addConstant(const Type& type, ArrayRef<std::size_t> shape, const v
 }
 
 Tensor Graph::addReplicationIndexConstant(const DebugContext& context) {
+  if (core::Replicas* replicas = handle().replicas.get())
+    return replicas->tensor([&](Graph& graph, std::size_t replica) {
+      return graph.addConstant(UNSIGNED_INT, {}, static_cast<unsigned>(replica), context);
+    });
   return guarded([&] {
     return tensor_of(handle(), handle().graph.add_replica_index(constant_name(context)), UNSIGNED_INT);
   });
@@ -122,6 +137,10 @@ Tensor Graph::addConstantHalf(const Type& type, ArrayRef<std::size_t> shape, std
 
 Tensor Graph::clone(const Type& type, const Tensor& tensor, const DebugContext& context,
                     TensorCloneMethod method) {
+  if (core::Replicas* replicas = handle().replicas.get())
+    return replicas->tensor([&](Graph& graph, std::size_t replica) {
+      return graph.clone(type, replicas->part(tensor, replica), context, method);
+    });
   using From = TensorCloneMethod;
   using To = core::bsp::CloneMethod;
   const To how = method == From::PRESERVE_ORDER_AND_ALIASES ? To::preserve_order_and_aliases
@@ -131,8 +150,8 @@ Tensor Graph::clone(const Type& type, const Tensor& tensor, const DebugContext& 
                      : To::gather_and_preserve_tile_order_and_aliases;
   return guarded([&] {
     return tensor_of(
-        handle(),
-        handle().graph.clone(machine_type(type), machine_tensor(tensor), context.getPathName(), how), type);
+        handle(), handle().graph.clone(machine_type(type), single_tensor(tensor), context.getPathName(), how),
+        type);
   });
 }
 
@@ -142,8 +161,12 @@ Tensor Graph::clone(const Tensor& tensor, const DebugContext& context, TensorClo
 
 void Graph::setInitialValue(const Tensor& tensor, const void* values, const TypeTraits& traits,
                             bool broadcast) {
+  if (core::Replicas* replicas = handle().replicas.get())
+    return replicas->each([&](Graph& graph, std::size_t replica) {
+      graph.setInitialValue(replicas->part(tensor, replica), values, traits, broadcast);
+    });
   guarded([&] {
-    const core::bsp::Tensor& view = machine_tensor(tensor);
+    const core::bsp::Tensor& view = single_tensor(tensor);
     const std::string who = "initial value of " + core::describe(tensor);
     if (broadcast)
       if (const auto splat = core::device_splat(tensor.elementType(), values, traits, who))
@@ -160,15 +183,22 @@ void Graph::setInitialValueHalf(const Tensor& tensor, ArrayRef<std::uint16_t> bi
   setInitialValue(tensor, values.data(), TypeTraits::make<float>(), false);
 }
 
+// The host sees the parts of all replicas of a replicated graph, one after the other.
 void Graph::createHostWrite(StringRef name, const Tensor& tensor, bool) {
-  guarded([&] { handle().graph.create_host_write(name, machine_tensor(tensor)); });
+  const Tensor seen = handle().replicas ? getNonReplicatedTensor(tensor) : tensor;
+  guarded([&] { handle().graph.create_host_write(name, single_tensor(seen)); });
 }
 void Graph::createHostRead(StringRef name, const Tensor& tensor, bool) {
-  guarded([&] { handle().graph.create_host_read(name, machine_tensor(tensor)); });
+  const Tensor seen = handle().replicas ? getNonReplicatedTensor(tensor) : tensor;
+  guarded([&] { handle().graph.create_host_read(name, single_tensor(seen)); });
 }
 
 DataStream Graph::addHostToDeviceFIFO(StringRef name, const Type& type, std::size_t elements,
-                                      ReplicatedStreamMode mode, const OptionFlags&) {
+                                      ReplicatedStreamMode mode, const OptionFlags& options) {
+  if (core::Replicas* replicas = handle().replicas.get())
+    return replicas->each([&](Graph& graph, std::size_t replica) {
+      return graph.addHostToDeviceFIFO(core::name_in_replica(name, replica), type, elements, mode, options);
+    });
   return guarded([&] {
     const auto how = mode == ReplicatedStreamMode::BROADCAST ? core::bsp::ReplicatedStreamMode::broadcast
                                                              : core::bsp::ReplicatedStreamMode::replicate;
@@ -179,7 +209,11 @@ DataStream Graph::addHostToDeviceFIFO(StringRef name, const Type& type, std::siz
 }
 
 DataStream Graph::addDeviceToHostFIFO(StringRef name, const Type& type, std::size_t elements,
-                                      const OptionFlags&) {
+                                      const OptionFlags& options) {
+  if (core::Replicas* replicas = handle().replicas.get())
+    return replicas->each([&](Graph& graph, std::size_t replica) {
+      return graph.addDeviceToHostFIFO(core::name_in_replica(name, replica), type, elements, options);
+    });
   return guarded([&] {
     const core::bsp::DataStream stream =
         handle().graph.add_device_to_host_fifo(name, machine_type(type), static_cast<std::int64_t>(elements));
@@ -188,7 +222,12 @@ DataStream Graph::addDeviceToHostFIFO(StringRef name, const Type& type, std::siz
 }
 
 RemoteBuffer Graph::addRemoteBuffer(StringRef name, const Type& type, std::size_t elements,
-                                    std::size_t repeats, bool, bool) {
+                                    std::size_t repeats, bool rearrange, bool optimise) {
+  if (core::Replicas* replicas = handle().replicas.get())
+    return replicas->each([&](Graph& graph, std::size_t replica) {
+      return graph.addRemoteBuffer(core::name_in_replica(name, replica), type, elements, repeats, rearrange,
+                                   optimise);
+    });
   return guarded([&] {
     const core::bsp::RemoteBuffer buffer = handle().graph.add_remote_buffer(
         name, machine_type(type), static_cast<std::int64_t>(elements), static_cast<std::int64_t>(repeats));

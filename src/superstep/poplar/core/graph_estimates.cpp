@@ -7,6 +7,7 @@
 #include "superstep/poplar/codelet/load_codelets.h"
 #include "superstep/poplar/core/guard.h"
 #include "superstep/poplar/core/handles.h"
+#include "superstep/poplar/replicas/replicas.h"
 
 namespace poplar {
 namespace {
@@ -52,8 +53,13 @@ void Graph::registerPerfEstimator(StringRef type, PerfEstimateFunc estimator) {
 }
 
 void Graph::setPerfEstimate(const VertexRef& vertex, std::uint64_t cycles, std::uint64_t flops) {
+  if (core::Replicas* replicas = handle().replicas.get())
+    return replicas->each([&](Graph& graph, std::size_t replica) {
+      graph.setPerfEstimate(replicas->part(vertex, replica), cycles, flops);
+    });
   if (vertex.getId() >= getNumVertices())
     throw poplar_error("a vertex that is not there: take Graph::addVertex");
+  core::check_is_of(handle(), vertex);
   handle().graph.set_perf_estimate({core::bsp::VertexId(vertex.getId())}, cycles, flops);
 }
 

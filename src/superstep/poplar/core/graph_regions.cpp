@@ -6,6 +6,7 @@
 #include "superstep/poplar/core/guard.h"
 #include "superstep/poplar/core/handles.h"
 #include "superstep/poplar/core/regions.h"
+#include "superstep/poplar/replicas/replicas.h"
 
 namespace poplar {
 namespace core {
@@ -134,9 +135,13 @@ std::vector<std::vector<Interval>> Graph::getSortedContiguousRegions(
 Tensor Graph::getVariable(VariableRef variable) const {
   const auto type = handle().state->types.find(variable.getId());
   if (type == handle().state->types.end()) throw poplar_error("a variable that is not there");
-  return Tensor(std::make_shared<const core::TensorData>(core::TensorData{
+  const Tensor whole(std::make_shared<const core::TensorData>(core::TensorData{
       handle().state, handle().state->graph.variable(core::bsp::VariableId(variable.getId())),
       type->second}));
+  const core::Replicas* replicas = handle().replicas.get();
+  return replicas && replicas->replication()->variables.contains(variable.getId())
+             ? replicas->replicated(whole)
+             : whole;
 }
 
 bool Graph::isConstant(VariableRef variable) const {

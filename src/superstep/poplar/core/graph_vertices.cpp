@@ -8,12 +8,13 @@
 #include "superstep/poplar/core/guard.h"
 #include "superstep/poplar/core/handles.h"
 #include "superstep/poplar/core/types.h"
+#include "superstep/poplar/replicas/replicas.h"
 
 namespace poplar {
 namespace {
 
 using core::guarded;
-using core::machine_tensor;
+using core::single_tensor;
 namespace table = vertex_table;
 
 // A field of a vertex with everything that calls want to know of it.
@@ -43,6 +44,7 @@ const core::CodeletClass& class_of(const core::GraphHandle& graph, VertexRef ver
   const auto& vertices = graph.state->graph.data().vertices;
   if (vertex.getId() >= vertices.size())
     throw poplar_error("a vertex that is not there: take Graph::addVertex");
+  core::check_is_of(graph, vertex);
   return *static_cast<const core::CodeletClass*>(vertices[vertex.getId()].vertex_class->context.get());
 }
 
@@ -151,6 +153,8 @@ unsigned Graph::getNumVertices() const {
 }
 
 VertexRef Graph::addVertex(ComputeSet set, StringRef type) {
+  if (core::Replicas* replicas = handle().replicas.get())
+    return replicas->each([&](Graph& graph, std::size_t) { return graph.addVertex(set, type); });
   if (set.getId() >= handle().state->graph.data().compute_sets.size())
     throw poplar_error("a vertex in a compute set that is not there: take Graph::addComputeSet");
   const std::string name = core::normal_name(type.cloneAsString());
@@ -181,29 +185,43 @@ VertexRef Graph::addVertex(ComputeSet set, StringRef type, ArrayRef<ConnectionDe
 }
 
 void Graph::connect(FieldRef reference, const Tensor& tensor) {
+  if (core::Replicas* replicas = handle().replicas.get())
+    return replicas->each([&](Graph& graph, std::size_t replica) {
+      graph.connect(replicas->part(reference, replica), replicas->part(tensor, replica));
+    });
   const Field field = find_field(handle(), reference);
   connecting(field, [&] {
     check_type(field, tensor);
     if (field.info->shape == table::SCALAR_LIST && !reference.isIndexed())
-      handle().graph.connect(field.machine(), elements_of(machine_tensor(tensor)));
+      handle().graph.connect(field.machine(), elements_of(single_tensor(tensor)));
     else
-      handle().graph.connect(field.machine(), machine_tensor(tensor));
+      handle().graph.connect(field.machine(), single_tensor(tensor));
   });
 }
 
 void Graph::connect(FieldRef reference, ArrayRef<Tensor> tensors) {
+  if (core::Replicas* replicas = handle().replicas.get())
+    return replicas->each([&](Graph& graph, std::size_t replica) {
+      std::vector<Tensor> parts;
+      for (const Tensor& tensor : tensors) parts.push_back(replicas->part(tensor, replica));
+      graph.connect(replicas->part(reference, replica), ArrayRef<Tensor>(parts));
+    });
   const Field field = find_field(handle(), reference);
   connecting(field, [&] {
     std::vector<core::bsp::Tensor> parts;
     for (const Tensor& tensor : tensors) {
       check_type(field, tensor);
-      parts.push_back(machine_tensor(tensor));
+      parts.push_back(single_tensor(tensor));
     }
     handle().graph.connect(field.machine(), parts);
   });
 }
 
 void Graph::connectValue(FieldRef reference, const void* value, const TypeTraits& traits) {
+  if (core::Replicas* replicas = handle().replicas.get())
+    return replicas->each([&](Graph& graph, std::size_t replica) {
+      graph.connectValue(replicas->part(reference, replica), value, traits);
+    });
   const Field field = find_field(handle(), reference);
   if (is_own(field)) return setFieldValues(reference, value, 1, traits, false);
   connecting(field, [&] {
@@ -216,6 +234,10 @@ void Graph::connectValue(FieldRef reference, const void* value, const TypeTraits
 }
 
 void Graph::setFieldSize(FieldRef reference, std::size_t size) {
+  if (core::Replicas* replicas = handle().replicas.get())
+    return replicas->each([&](Graph& graph, std::size_t replica) {
+      graph.setFieldSize(replicas->part(reference, replica), size);
+    });
   const Field field = find_field(handle(), reference);
   guarded([&] {
     const bool one_of_a_list = field.info->shape == table::STATE_VECTOR_LIST && reference.isIndexed();
@@ -248,6 +270,10 @@ std::size_t Graph::getFieldSize(FieldRef reference) const {
 
 void Graph::setFieldValues(FieldRef reference, const void* values, std::size_t count,
                            const TypeTraits& traits, bool is_list) {
+  if (core::Replicas* replicas = handle().replicas.get())
+    return replicas->each([&](Graph& graph, std::size_t replica) {
+      graph.setFieldValues(replicas->part(reference, replica), values, count, traits, is_list);
+    });
   const Field field = find_field(handle(), reference);
   guarded([&] {
     if (!is_own(field))
@@ -284,6 +310,10 @@ void Graph::setInitialValueHalf(FieldRef field, ArrayRef<std::uint16_t> bits) {
 }
 
 void Graph::setTileMapping(VertexRef vertex, unsigned tile) {
+  if (core::Replicas* replicas = handle().replicas.get())
+    return replicas->each([&](Graph& graph, std::size_t replica) {
+      graph.setTileMapping(replicas->part(vertex, replica), tile);
+    });
   class_of(handle(), vertex);
   try {
     handle().graph.set_tile_mapping(core::bsp::VertexRef{core::bsp::VertexId(vertex.getId())}, tile);

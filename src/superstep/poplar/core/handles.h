@@ -25,6 +25,9 @@ struct DeviceData {
   bool attached = false;
 };
 
+struct Replication;
+class Replicas;
+
 // What a graph, its virtual graphs and its tensors share.
 struct GraphState {
   GraphState(bsp::Device device, std::uint32_t replicas) : graph(std::move(device), replicas) {}
@@ -38,6 +41,7 @@ struct GraphState {
     bsp::Tensor tensor;
   };
   std::map<std::pair<std::uint32_t, std::string>, Own> owned;  // by vertex and field
+  std::vector<std::weak_ptr<const Replication>> replications;  // of the replicated graphs in it
 };
 
 // Lets the vertices of this type, where there is one, cost what its estimator says.
@@ -47,18 +51,24 @@ struct GraphHandle {
   std::shared_ptr<GraphState> state;
   bsp::Graph graph;  // the same, or a view on some of its tiles
   Target target;     // with the tiles of this view
+  // Of a graph of createReplicatedGraph, whose `graph` is that of the first replica.
+  std::shared_ptr<Replicas> replicas = {};
+  bool one_replica = false;  // one of those that the replicas have
 };
 
 struct TensorData {
   std::shared_ptr<GraphState> state;  // a tensor keeps its graph's variables alive
   bsp::Tensor tensor;
   Type type;
+  std::shared_ptr<const Replication> replication = {};  // of a replicated graph: it stands for all replicas
 };
 
 // "weights{4,4}", for messages.
 std::string describe(const Tensor& tensor);
 // Throws poplar_error for a tensor that is not there.
 const bsp::Tensor& machine_tensor(const Tensor& tensor);
+// The same; throws graph_replication_error for one of a replicated graph, which stands for several.
+const bsp::Tensor& single_tensor(const Tensor& tensor);
 superstep::Shape machine_shape(ArrayRef<std::size_t> shape);
 
 struct ProgramData {
@@ -69,6 +79,7 @@ struct ProgramData {
     std::vector<std::pair<std::int64_t, bsp::Program>> cases;
     bsp::Program otherwise;
     std::string name;
+    bsp::Program check = {};  // that all replicas of a replicated graph have the same
   };
   std::optional<Choice> choice;  // of a Switch: what `program` is made of
 

@@ -28,8 +28,8 @@ int checked_dimension(const Tensor& tensor, unsigned dimension, const char* oper
 
 Tensor like(const Tensor& tensor, core::bsp::Tensor view) {
   const core::TensorData& old = tensor.data();
-  return Tensor(
-      std::make_shared<const core::TensorData>(core::TensorData{old.state, std::move(view), old.type}));
+  return Tensor(std::make_shared<const core::TensorData>(
+      core::TensorData{old.state, std::move(view), old.type, old.replication}));
 }
 
 std::vector<int> axes(ArrayRef<unsigned> dimensions) { return {dimensions.begin(), dimensions.end()}; }
@@ -187,7 +187,8 @@ Tensor Tensor::reverse(unsigned dimension) const {
 Tensor Tensor::reinterpret(const Type& type) const {
   return guarded([&] {
     const core::TensorData& old = data();
-    core::TensorData changed{old.state, old.tensor.reinterpret(core::machine_type(type)), type};
+    core::TensorData changed{old.state, old.tensor.reinterpret(core::machine_type(type)), type,
+                             old.replication};
     return Tensor(std::make_shared<const core::TensorData>(std::move(changed)));
   });
 }
@@ -201,6 +202,10 @@ Tensor concat(ArrayRef<Tensor> tensors, unsigned dimension) {
       throw type_error(fmt::format("concat: {} is {}, {} is {}", core::describe(tensors[0]),
                                    tensors[0].elementType().toString(), core::describe(tensor),
                                    tensor.elementType().toString()));
+    if (tensor.data().replication != tensors[0].data().replication)
+      throw graph_replication_error(
+          fmt::format("concat: one of {} and {} is of a replicated graph: take getNonReplicatedTensor of it",
+                      core::describe(tensors[0]), core::describe(tensor)));
     parts.push_back(machine_tensor(tensor));
   }
   return guarded([&] { return like(tensors[0], core::bsp::concat(parts, axis)); });

@@ -5,11 +5,19 @@
 #include "superstep/bsp/graph/graph_data.h"
 #include "superstep/poplar/core/guard.h"
 #include "superstep/poplar/core/handles.h"
+#include "superstep/poplar/replicas/replicas.h"
 
 namespace poplar {
 namespace core {
 
 const bsp::Tensor& machine_tensor(const Tensor& tensor) { return tensor.data().tensor; }
+
+const bsp::Tensor& single_tensor(const Tensor& tensor) {
+  if (tensor.data().replication)
+    throw graph_replication_error("tensor " + describe(tensor) +
+                                  " is of a replicated graph: take getNonReplicatedTensor of it");
+  return machine_tensor(tensor);
+}
 
 superstep::Shape machine_shape(ArrayRef<std::size_t> shape) {
   return superstep::Shape(std::vector<std::int64_t>(shape.begin(), shape.end()));
@@ -39,6 +47,9 @@ bool Tensor::constantNumber(double* value) const {
 }
 
 bool Tensor::intersectsWith(const Tensor& other) const {
+  if (data().replication != other.data().replication)
+    return (data().replication ? core::all_parts(*this) : *this)
+        .intersectsWith(other.data().replication ? core::all_parts(other) : other);
   const core::bsp::Tensor &a = machine_tensor(*this), &b = machine_tensor(other);
   if (a.graph() != b.graph()) return false;
   std::map<core::bsp::VariableId, std::vector<core::bsp::Interval>> mine, theirs;
@@ -77,15 +88,17 @@ std::string Tensor::getDebugStr() const {
   return fmt::format("{}{} {}", getVarStr(), shapeToString(), elementType().toString());
 }
 void Tensor::dump() const { std::cerr << *this << "\n"; }
-void Tensor::dumpRegions() const {
+void Tensor::dumpRegions() const { outputRegions(std::cerr); }
+void Tensor::outputRegions(std::ostream& out) const {
   for (const VariableInterval& region : getVarRegions())
-    std::cerr << "variable " << region.var.getId() << " " << region.interval << "\n";
+    out << "variable " << region.var.getId() << " " << region.interval << "\n";
 }
 
 bool Tensor::operator==(const Tensor& other) const {
   if (!valid() || !other.valid()) return valid() == other.valid();
   const core::bsp::Tensor &a = machine_tensor(*this), &b = machine_tensor(other);
-  return a.graph() == b.graph() && elementType() == other.elementType() && a.shape() == b.shape() &&
+  return a.graph() == b.graph() && data().replication == other.data().replication &&
+         elementType() == other.elementType() && a.shape() == b.shape() &&
          getVarRegions() == other.getVarRegions();
 }
 

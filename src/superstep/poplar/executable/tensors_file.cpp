@@ -102,7 +102,7 @@ void Graph::serializeTensors(std::ostream& out, ArrayRef<Tensor> tensors, Serial
   std::vector<core::SavedVariable> variables;
   std::vector<core::SavedTensor> saved;
   for (const Tensor& tensor : tensors) {
-    const core::bsp::Tensor& machine = core::machine_tensor(tensor);
+    const core::bsp::Tensor& machine = core::single_tensor(tensor);
     if (machine.num_elements() == 0)
       throw poplar_error("serializeTensors: tensor " + core::describe(tensor) + " has no elements");
     core::SavedTensor& one = saved.emplace_back();
@@ -124,6 +124,8 @@ void Graph::serializeTensors(std::ostream& out, ArrayRef<Tensor> tensors, Serial
 std::vector<Tensor> Graph::deserializeTensors(std::istream& in, SerializationFormat format) {
   if (format != SerializationFormat::Binary)
     throw poplar_error("deserializeTensors: only SerializationFormat::Binary is there");
+  if (handle().replicas)
+    throw graph_replication_error("deserializeTensors: a replicated graph: take the graph around it");
   const std::string bytes(std::istreambuf_iterator<char>(in), {});
   if (!bytes.starts_with(core::first_line))
     throw graph_object_load_error("these are no saved tensors: write them by Graph::serializeTensors");

@@ -7,6 +7,7 @@
 #include "superstep/target/cpu/kernels/core/instruction_set.h"
 #include "superstep/target/cpu/kernels/product/weights.h"
 #include "tests/cpu_kernels/support/assumed_cache.h"
+#include "tests/cpu_kernels/support/assumed_pair_rate.h"
 #include "tests/cpu_kernels/support/check.h"
 #include "tests/cpu_kernels/support/convolution_reference.h"
 
@@ -31,7 +32,10 @@ GuardedBuffer random_pixels(const Image& image, std::uint64_t seed) {
   return buffer;
 }
 
-GuardedBuffer packed(const Convolution& c, const GuardedBuffer& w, WeightLayout layout, ElementType type) {
+GuardedBuffer packed(const Convolution& c, const GuardedBuffer& w, const KernelInfo& info,
+                     ElementType source) {
+  const WeightLayout layout = info.weights;
+  const ElementType type = layout.own() ? info.arithmetic : source;
   const WeightTransfer transfer = weight_transfer(c, layout, WeightOrder::out_in_taps, type);
   GuardedBuffer buffer(type, static_cast<std::int64_t>(packed_elements(transfer)));
   run_kernel(*require_kernel(prepare_pack(transfer)), {w.data()}, {buffer.data()});
@@ -62,7 +66,7 @@ void check_pass(const Convolution& c, Pass pass, const std::string& implementati
   const GuardedBuffer s = random_pixels(source, seed);
   GuardedBuffer w = random_weights(c, seed + 1);
   if (source.type == ElementType::bf16) round_to_bf16(w);
-  const GuardedBuffer w_packed = packed(c, w, (*prepared)->info().weights, source.type);
+  const GuardedBuffer w_packed = packed(c, w, (*prepared)->info(), source.type);
   GuardedBuffer r = random_pixels(result, seed + 2);
   std::vector<Sum> expected = forward ? reference_forward(c, s, w) : reference_input_gradient(c, s, w);
   if (c.accumulate) {
@@ -146,6 +150,44 @@ TEST(Convolution, agrees_with_the_oracle_over_volumes) {
         check_weight_gradient(c, implementation, seed);
     }
   });
+}
+
+// Weights that fit the cache, tile by tile, and that do not: several tiles together, of every step and
+// padding.
+TEST(Convolution, of_bf16_in_f32_agrees_with_the_oracle_however_its_tiles_are_widened) {
+  const AssumedPairRate rate(PairRate::slow);
+  const InstructionSet widest = instruction_set();
+  for (const std::int64_t cache_bytes : {std::int64_t{48} << 10, std::int64_t{4} << 20}) {
+    const AssumedCache cache(cache_bytes);
+    for (const InstructionSet set : available_instruction_sets()) {
+      set_instruction_set(set);
+      for (std::uint64_t seed = 0; seed < 12; ++seed) {
+        const auto n = static_cast<std::int64_t>(seed);
+        const std::int64_t taps = 1 + 2 * (n % 2), stride = 1 + n / 2 % 2, groups = 1 + n / 4 % 2,
+                           out = 5 + n % 3;
+        Convolution c;
+        c.window = {.height = taps,
+                    .width = taps,
+                    .stride_h = stride,
+                    .stride_w = stride,
+                    .pad_top = taps / 2,
+                    .pad_left = taps / 2};
+        c.groups = groups;
+        c.y = dense_image(out, out + 2, 1 + n % 2, groups * (n % 3 == 0 ? 130 : 48), ElementType::bf16);
+        c.x = dense_image(out * stride, (out + 2) * stride, c.y.batch, groups * (30 + n % 2),
+                          ElementType::bf16);
+        if (n % 5 == 0) c.x.type = c.y.type = ElementType::bf16, c.y.type = ElementType::f32;
+        const auto kernel = convolution_forward().prepare(c, "libxsmm");
+        ASSERT_EQ(kernel.has_value(), set >= InstructionSet::avx2);
+        if (!kernel) continue;
+        EXPECT_NE(std::string::npos, (*kernel)->info().name.find(", bf16 in f32")) << (*kernel)->info().name;
+        EXPECT_EQ(ElementType::f32, (*kernel)->info().arithmetic);
+        check_pass(c, Pass::forward, "libxsmm", seed);
+        check_pass(c, Pass::input_gradient, "libxsmm", seed);
+      }
+    }
+  }
+  set_instruction_set(widest);
 }
 
 // Chunks of a weight gradient: whole small planes together, and rows of planes that are too large for that.
@@ -394,7 +436,7 @@ TEST(Convolution, the_test_would_notice_a_wrong_weight) {
   const GuardedBuffer x = random_pixels(c.x, 1);
   GuardedBuffer w = random_weights(c, 2);
   const KernelPointer kernel = require_kernel(convolution_forward().prepare(c));
-  const GuardedBuffer w_packed = packed(c, w, kernel->info().weights, ElementType::f32);
+  const GuardedBuffer w_packed = packed(c, w, kernel->info(), ElementType::f32);
   GuardedBuffer y(ElementType::f32, extent_of(c.y));
   run_kernel(*kernel, {x.data(), w_packed.data()}, {y.data()});
   w.set(100, w.get(100) * 1.001);

@@ -5,6 +5,7 @@
 #include "superstep/target/cpu/kernels/winograd/winograd_choice.h"
 #include "superstep/target/cpu/kernels/winograd/winograd_loops.h"
 #include "tests/cpu_kernels/support/assumed_cache.h"
+#include "tests/cpu_kernels/support/assumed_pair_rate.h"
 #include "tests/cpu_kernels/support/winograd_problem.h"
 
 namespace superstep::kernels {
@@ -256,6 +257,7 @@ std::string chosen(const Prepared& kernel) {
 TEST(WinogradBf16, rounds_its_products_where_that_is_faster_and_exact_enough) {
   if (instruction_set() < InstructionSet::avx512_bf16) GTEST_SKIP() << "no products of bf16 pairs";
   const AssumedCache cache(1 << 20);
+  const AssumedPairRate rate(PairRate::fast);
   using enum ConvolutionPass;
   EXPECT_LT(winograd_bf16_noise(largest_winograd_tile), winograd_noise_allowed);
   EXPECT_EQ("convolution, Winograd F(4x4, 3x3), 8",
@@ -273,6 +275,13 @@ TEST(WinogradBf16, without_products_of_pairs_multiplies_in_f32) {
   EXPECT_EQ("convolution, Winograd F(4x4, 3x3) in f32",
             chosen(prepare_winograd<ConvolutionPass::forward>(same_size(32, 4, 64, 64))).substr(0, 40));
   set_instruction_set(before);
+}
+
+TEST(WinogradBf16, where_pairs_are_slow_multiplies_in_f32) {
+  if (instruction_set() < InstructionSet::avx512_bf16) GTEST_SKIP() << "no products of bf16 pairs";
+  const AssumedPairRate rate(PairRate::slow);
+  EXPECT_EQ("convolution, Winograd F(4x4, 3x3) in f32",
+            chosen(prepare_winograd<ConvolutionPass::forward>(same_size(32, 4, 64, 64))).substr(0, 40));
 }
 
 TEST(WinogradBf16, refuses_what_it_cannot_do) {

@@ -8,6 +8,7 @@
 
 #include "superstep/op/rows/normalization.h"
 #include "superstep/target/cpu/kernels/core/instruction_set.h"
+#include "superstep/target/cpu/kernels/core/pair_rate.h"
 #include "superstep/target/plan_cache.h"
 #include "superstep/target/target.h"
 #include "superstep/transform/precision/precision.h"
@@ -150,8 +151,8 @@ TEST(CpuTarget, NormalisationsAreFoldedIntoConvolutionsOfEitherPrecision) {
       if (!step.op.starts_with("Conv")) continue;
       ++convolutions;
       EXPECT_EQ(std::string::npos, step.op.find("Mul")) << step.op;
-      // Where a processor has no products of bf16 pairs, bf16 is stored and multiplied as f32.
-      const bool pairs = kernels::instruction_set() >= kernels::InstructionSet::avx512_bf16;
+      // Where a processor has no fast products of bf16 pairs, bf16 is stored and multiplied as f32.
+      const bool pairs = kernels::multiplies_pairs_fast();
       EXPECT_EQ(narrow && pairs, step.arithmetic == ElementType::bf16);
     }
     EXPECT_EQ(1, convolutions);

@@ -33,6 +33,16 @@ TEST(MicroBatch, LargeWeightsAreReadAsSeldomAsItPays) {
   EXPECT_EQ(256 % chosen, 0);
 }
 
+// Principal components of pictures: weights of several caches, and activations of 32 samples that exceed what
+// is left for them by little. Only that little moves.
+TEST(MicroBatch, ActivationsThatNearlyFitDoNotMoveAsAWhole) {
+  const Footprint pictures{.flops_a_sample = 2 * static_cast<double>(cache()),
+                           .bytes_a_sample = cache() / 15,
+                           .weight_traffic = 4 * cache(),
+                           .weight_bytes = 4 * cache()};
+  EXPECT_EQ(choose_micro_batch(64, 1, pictures), 32);
+}
+
 TEST(MicroBatch, WhereArithmeticTakesTheTimeMemoryIsSaved) {
   EXPECT_EQ(choose_micro_batch(256, 1, footprint(100, 1e12)), 16);
 }

@@ -20,6 +20,7 @@
 
 #include "superstep/base/random.h"
 #include "superstep/target/cpu/kernels/core/instruction_set.h"
+#include "tests/cpu_kernels/support/assumed_pair_rate.h"
 
 namespace superstep::kernels {
 
@@ -191,6 +192,12 @@ void for_each_instruction_set(const std::function<void()>& body) {
   for (InstructionSet set : available_instruction_sets()) {
     SCOPED_TRACE(name_of(set));
     set_instruction_set(set);
+    if (set >= InstructionSet::avx512_bf16) {
+      SCOPED_TRACE("pairs multiplied in f32");
+      const AssumedPairRate slow(PairRate::slow);
+      body();
+    }
+    const AssumedPairRate fast(PairRate::fast);
     body();
   }
 }

@@ -74,7 +74,8 @@ inline GuardedBuffer image_buffer(const Image& i) {
                         {i.row_stride, i.batch * i.column_stride, i.column_stride, 1});
 }
 
-// Runs `body` for each instruction set that this machine has, the widest last, and leaves the widest set.
+// Runs `body` for each instruction set that this machine has, the widest last, and leaves the widest set;
+// where there are products of bf16 pairs, once as if they were slow and once as if they were fast.
 void for_each_instruction_set(const std::function<void()>& body);
 
 }  // namespace superstep::kernels

@@ -70,6 +70,32 @@ Compiled compile_at(const GraphAtBatch& model, std::int64_t micro_batch, const B
   return result;
 }
 
+// Bytes of shared memory that the body reads: states and what was packed of them, each from where it begins
+// to where the next one does.
+std::size_t shared_bytes_read(const Plan& plan) {
+  std::map<std::size_t, bool> read;  // by offset
+  const auto add = [&](const std::vector<Operand>& operands, bool is_read) {
+    for (const Operand& operand : operands)
+      if (operand.space == Space::shared) read[operand.offset] |= is_read;
+  };
+  for (const StateSlot& state : plan.states) read[state.offset];
+  for (const auto& constant : plan.initial) read[constant.first];
+  for (const Step& step : plan.prepare) add(step.inputs, false), add(step.outputs, false);
+  for (const Step& step : plan.body) add(step.inputs, true);
+  std::size_t bytes = 0;
+  for (auto at = read.begin(); at != read.end(); ++at) {
+    const auto next = std::next(at);
+    if (at->second) bytes += (next == read.end() ? plan.shared_bytes : next->first) - at->first;
+  }
+  return bytes;
+}
+
+// How many times as fast as f32 a type is multiplied: two of bf16, or four bytes, take a lane's place.
+double rate_of(ElementType arithmetic) {
+  if (arithmetic == ElementType::bf16) return 2;
+  return arithmetic == ElementType::i8 || arithmetic == ElementType::u8 ? 4 : 1;
+}
+
 // What a plan that was made for `micro_batch` computes and touches. In training weights are read by the
 // forward and by the backward pass, and the sums of their gradients, which are as large, are read and
 // written.
@@ -77,13 +103,12 @@ Footprint footprint_of(const Plan& plan, std::int64_t micro_batch) {
   Footprint footprint{
       .bytes_a_sample = (plan.arena_bytes + plan.output_bytes) / static_cast<std::size_t>(micro_batch),
       .trains = plan.trains};
-  for (const Step& step : plan.body) footprint.flops_a_sample += step.info.flops;
+  for (const Step& step : plan.body)
+    footprint.flops_a_sample += step.info.flops / rate_of(step.info.arithmetic);
   footprint.flops_a_sample /= static_cast<double>(micro_batch);
-  std::size_t states = 0;
-  for (const StateSlot& state : plan.states)
-    states += static_cast<std::size_t>(state.type.shape.element_count()) * size_in_bytes(state.type.element);
-  footprint.weight_bytes = plan.trains ? 2 * plan.accumulator_bytes : states;
-  footprint.weight_traffic = plan.trains ? 4 * plan.accumulator_bytes : states;
+  const std::size_t read = plan.trains ? 0 : shared_bytes_read(plan);
+  footprint.weight_bytes = plan.trains ? 2 * plan.accumulator_bytes : read;
+  footprint.weight_traffic = plan.trains ? 4 * plan.accumulator_bytes : read;
   return footprint;
 }
 

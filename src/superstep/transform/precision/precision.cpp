@@ -41,7 +41,7 @@ class Autocast {
     const bool narrow = is_fusion_anchor(node.op) ? is_wide(node)
                                                   : (follows(node) && !gives_output(node) &&
                                                      (all_come_narrow(node) || gives_wanted(node)));
-    if (narrow && has_wide_data(node)) return run_narrow(node);
+    if (narrow && has_wide_data(node) && !moves_parameters(node)) return run_narrow(node);
     for (ValueId id : node.inputs) widen(id);
     if (node.op == "LSTM" && reduced_ == ElementType::bf16) return multiply_narrow(node);
     rewrite_.keep(node);
@@ -130,6 +130,11 @@ class Autocast {
       any = any || was_narrow(id);
     }
     return any;
+  }
+  // Parameters are moved as they are and rounded behind that, so that whoever packs them finds them behind
+  // one cast.
+  bool moves_parameters(const Node& node) const {
+    return (node.op == "Transpose" || node.op == "Reshape") && !is_computed(node.inputs[0]);
   }
   bool was_narrow(ValueId id) const { return made_narrow_[id.index()]; }
 

@@ -66,8 +66,9 @@ std::int64_t choose_micro_batch(std::int64_t batch, int threads, const Footprint
       samples * footprint.flops_a_sample / flops_a_byte / std::min<double>(threads, samples);
   // In bytes, operations too.
   const auto cost = [&](std::int64_t micro_batch) {
-    const bool fits = one * static_cast<double>(micro_batch) <= 2 * static_cast<double>(cache);
-    return arithmetic + (fits ? 0 : passes * samples * one) +
+    const double alive = one * static_cast<double>(micro_batch), kept = 2 * static_cast<double>(cache);
+    const double moved = alive > kept ? 1 - kept / alive : 0;
+    return arithmetic + moved * passes * samples * one +
            samples / static_cast<double>(micro_batch) * static_cast<double>(footprint.weight_traffic);
   };
   double least = cost(small);

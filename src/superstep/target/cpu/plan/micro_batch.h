@@ -8,9 +8,10 @@ namespace superstep::target::cpu {
 
 // What a plan computes and touches.
 struct Footprint {
-  double flops_a_sample = 0;
+  double flops_a_sample = 0;       // of f32, or what takes as long in a type that is multiplied faster
   std::size_t bytes_a_sample = 0;  // of activations that live at once
-  // That each micro-batch reads, and of the sums of gradients that it reads and writes: bytes that move.
+  // That each micro-batch reads, as packed for the kernels, and of the sums of gradients that it reads and
+  // writes: bytes that move.
   std::size_t weight_traffic = 0;
   std::size_t weight_bytes = 0;  // that the cache would have to hold for none to move
   bool trains = false;
@@ -19,8 +20,8 @@ struct Footprint {
 // The divisor of the batch that leaves every thread something to do (of a training step eight threads: more
 // of them divide its steps) and takes the least time, by this count: operations, and bytes between the
 // second-level cache and what lies behind it, one of which costs as much as eight operations of a wide vector
-// unit. Activations move where they do not fit into twice that cache (not all that lives at once is touched
-// at once): written and read, and read again by a backward pass. Weights that do not fit move once a
+// unit. Of activations what does not fit into twice that cache (not all that lives at once is touched at
+// once) moves: written and read, and read again by a backward pass. Weights that do not fit move once a
 // micro-batch. Of choices within 3 % the smallest: it takes the least memory.
 //
 // Where the weights fit, that is the micro-batch whose activations stay near the cache's size.

@@ -5,6 +5,10 @@
 // result channels; rows that see the same taps share their tables of offsets. When a panel of weights is too
 // large for the second-level cache the sum is cut into parts ("depth blocks") and the tiles are gone over
 // once a part.
+//
+// Where pairs of bf16 are slow (pair_rate.h) a bf16 source is multiplied in f32: what a tile reads is widened
+// once, into scratch, for all panels of weights, which are f32 (`widened`). Where the weights do not fit the
+// cache, as many tiles as do are widened together, for each panel to be read once.
 #pragma once
 
 #include <expected>
@@ -44,6 +48,8 @@ struct Tile {
   std::int64_t columns;
   std::int64_t result_step, source_step;
   std::size_t first_call;  // then [depth block][kind of panel]
+  // What it reads of each row of the source, from which position on, where that is widened.
+  std::int64_t first_source = 0, widened_columns = 0, widened_step = 1, widened_elements = 0;
 };
 
 struct RowEntry {
@@ -65,6 +71,9 @@ struct TapTables {
   bool rows_outside = true;  // all weights fit the cache: finish a row before the next
   bool staged = false;       // products go to scratch because the result is not f32
   bool pairs = false;        // of the weights' layout
+  bool widened = false;
+  std::vector<std::vector<std::int64_t>> source_rows;  // widened, beyond the lowest one: one list a tile list
+  std::int64_t widened_room = 0;                       // elements: of the largest tile, or of several
 };
 
 std::expected<TapTables, std::string> make_tap_tables(const Convolution& convolution, const TapSide& side,

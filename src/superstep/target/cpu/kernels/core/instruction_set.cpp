@@ -9,6 +9,7 @@
 #include "superstep/base/error.h"
 #include "superstep/base/printable.h"
 #include "superstep/base/system/matrix_registers.h"
+#include "superstep/target/cpu/kernels/core/pair_rate.h"
 
 namespace superstep::kernels {
 
@@ -119,7 +120,7 @@ void set_instruction_set(InstructionSet set) {
 }
 
 ElementType multiplied_as(ElementType operands) {
-  const bool widened = operands == ElementType::bf16 && instruction_set() < InstructionSet::avx512_bf16;
+  const bool widened = operands == ElementType::bf16 && !multiplies_pairs_fast();
   return widened ? ElementType::f32 : operands;
 }
 

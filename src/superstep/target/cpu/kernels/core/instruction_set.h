@@ -38,8 +38,8 @@ void set_instruction_set(InstructionSet set);
 // Only set_instruction_set() changes it.
 extern bool converts_bf16;
 
-// What operands are multiplied as under the set in force: bf16 as itself where there are dot products of its
-// pairs, else as f32, which each operand becomes on its way into a register.
+// What operands are multiplied as under the set in force: bf16 as itself where dot products of its pairs are
+// fast (pair_rate.h), else as f32.
 ElementType multiplied_as(ElementType operands);
 
 }  // namespace superstep::kernels

@@ -48,7 +48,6 @@ std::string libxsmm_refusal(const ProductShape& s) {
   if (s.type == ElementType::f32) return {};
   if (s.type == ElementType::u8) return generated_bytes_refusal(s);
   if (s.type != ElementType::bf16) return std::string("no products of ") + name_of(s.type);
-  if (set < InstructionSet::avx512_bf16) return "bf16 products need AVX-512 BF16";
   if (!s.pairs) return "bf16 products need the first operand in pairs";
   if (s.b_pairs) return "both operands are in pairs";
   if (s.k % 2 != 0) return "bf16 products need an even inner dimension";
@@ -146,6 +145,16 @@ std::expected<BatchReduceProduct, std::string> BatchReduceProduct::prepare(const
   }
   if (auto tiles = MatrixTileProduct::prepare(shape)) {
     product.tiles_ = std::make_shared<const MatrixTileProduct>(*tiles);
+    return product;
+  }
+  if (widens(shape)) {
+    auto widened = WidenedProduct::prepare(shape);
+    if (!widened) return std::unexpected(widened.error());
+    product.widened_ = std::move(*widened);
+    return product;
+  }
+  if (shape.type == ElementType::bf16 && instruction_set() < InstructionSet::avx512_bf16) {
+    product.portable_ = pair_product();  // few columns: each half is widened in a register
     return product;
   }
 #if !defined(SUPERSTEP_NO_LIBXSMM)

@@ -12,13 +12,14 @@
 
 #include "superstep/target/cpu/kernels/product/matrix_tiles.h"
 #include "superstep/target/cpu/kernels/product/product_shape.h"
+#include "superstep/target/cpu/kernels/product/widened_product.h"
 
 namespace superstep::kernels {
 
 // What makes the product.
 enum class ProductMaker {
   libxsmm,   // machine code made for the shape, or matrix registers where there are some and it is large
-             // enough
+             // enough; pairs that are slow are multiplied in f32 (widened_product.h)
   portable,  // our own loops, any strides
   dot,       // our own loops along k, for m up to 8: A is stored [m][k] and a_stride lies between its rows
 };
@@ -34,6 +35,8 @@ class BatchReduceProduct {
                   const std::uint64_t* b_offsets) const {
     if (tiles_)
       (*tiles_)(a, b, c, count, a_offsets, b_offsets);
+    else if (widened_)
+      (*widened_)(a, b, c, count, a_offsets, b_offsets);
     else if (pieces_ && static_cast<std::int64_t>(count) > pieces_->most_together)
       run_in_pieces(a, b, c, count, a_offsets, b_offsets);
     else if (generated_)
@@ -66,6 +69,7 @@ class BatchReduceProduct {
                      const std::uint64_t* a_offsets, const std::uint64_t* b_offsets) const;
 
   std::shared_ptr<const MatrixTileProduct> tiles_;
+  std::shared_ptr<const WidenedProduct> widened_;
   std::shared_ptr<const Pieces> pieces_;
   Generated generated_ = nullptr;
   Portable portable_ = nullptr;

@@ -20,6 +20,7 @@ namespace {
 constexpr std::int64_t whole_panel = 128;   // at most so many contiguous elements of c make one panel
 constexpr std::int64_t depth_limit = 1024;  // of one product: a panel of 64 is 256 kB
 constexpr std::int64_t tile_bytes = 16 * 1024;
+constexpr std::int64_t least_widened = 12;  // columns that are worth packing operands of bf16 as f32
 // A left operand whose summed index takes such steps is a page or a set of the first-level cache apart for
 // every step; copied together, in slices that share the second-level cache with the result, it is not.
 constexpr std::int64_t far_bytes = 1024, slice_depth = 256, least_reuse = 128;
@@ -91,6 +92,7 @@ class MatmulKernel final : public Kernel {
     Form form;
     Blocks blocks;
     bool accumulate, staged, pack_left, pack_right, pairs;
+    ElementType multiplied;                    // what operands are packed as
     bool one_left;                             // packed once for the whole batch
     std::vector<BatchReduceProduct> products;  // [last panel][last tile][last depth][depth > 0]
     std::vector<KernelPointer> left_copies;    // [last panel][last depth]
@@ -236,15 +238,15 @@ void MatmulKernel::run_panels(const Arguments& arguments, const Place& place, Pa
 }
 
 // Left as [k][m], or in pairs [k/2][m][2].
-Prepared left_copy(const Side& left, std::int64_t m, std::int64_t k, bool pairs) {
+Prepared left_copy(const Side& left, std::int64_t m, std::int64_t k, bool pairs, ElementType packed) {
   if (pairs) return prepare(PairPanel{k, m, left.k, left.m, left.type, PairPanel::Order::panels});
-  return prepare(StridedCopy{{k, m}, {left.k, left.m}, {m, 1}, left.type, left.type});
+  return prepare(StridedCopy{{k, m}, {left.k, left.m}, {m, 1}, left.type, packed});
 }
 
 // Right as [n][k], in pairs with an even k.
-Prepared right_copy(const Side& right, std::int64_t n, std::int64_t k, bool pairs) {
+Prepared right_copy(const Side& right, std::int64_t n, std::int64_t k, bool pairs, ElementType packed) {
   if (pairs) return prepare(PairPanel{k, n, right.k, right.n, right.type, PairPanel::Order::columns});
-  return prepare(StridedCopy{{n, k}, {right.n, right.k}, {k, 1}, right.type, right.type});
+  return prepare(StridedCopy{{n, k}, {right.n, right.k}, {k, 1}, right.type, packed});
 }
 
 std::int64_t aligned(std::int64_t bytes) { return round_up(bytes, std::int64_t{64}); }
@@ -277,19 +279,25 @@ void MatmulBuilder::choose() {
   p_.staged = f.result.type != ElementType::f32;
   p_.accumulate = d_.accumulate;
   p_.blocks = choose_blocks(f, !d_.epilogue.steps.empty(), p_.staged);
-  p_.pairs = bf16 && maker_ == ProductMaker::libxsmm;
-  p_.pack_left = (f.left.m != 1 && f.m > 1) || p_.pairs;
+  // Where pairs are slow, operands are packed as f32; over few columns that would take longer than the
+  // product.
+  const bool libxsmm = maker_ == ProductMaker::libxsmm;
+  const bool widened = bf16 && libxsmm && f.n >= least_widened && multiplied_as(f.left.type) != f.left.type;
+  p_.multiplied = widened ? ElementType::f32 : f.left.type;
+  p_.pairs = bf16 && libxsmm && !widened;
+  p_.pack_left = (f.left.m != 1 && f.m > 1) || p_.pairs || widened;
   if (gathers_left()) slice_left();
   const bool k_unit = f.right.k == 1 || f.k == 1, n_unit = f.right.n == 1 || f.n == 1;
   const bool in_pairs = k_unit && f.k % 2 == 0 && (f.right.n % 2 == 0 || f.n == 1);
-  p_.pack_right = p_.pairs ? !in_pairs : maker_ == ProductMaker::libxsmm && !k_unit && !n_unit;
+  p_.pack_right = p_.pairs ? !in_pairs : widened || (libxsmm && !k_unit && !n_unit);
   // Overlapping columns (zero strides) are copied apart: generated code expects distances.
   if (f.n > 1 && f.right.n == 0) p_.pack_right = true;
   if (f.k > 1 && f.left.k < f.m) p_.pack_left = true;
   const std::int64_t depth = stored_depth(p_.blocks.depth);
-  if (p_.pack_right) shorten_tiles(depth * f.right.size());
-  p_.left_scratch = p_.pack_left ? aligned(p_.blocks.panel * depth * f.left.size()) : 0;
-  p_.right_tile = p_.pack_right ? aligned(p_.blocks.tile * depth * f.right.size()) : 0;
+  const auto packed_size = static_cast<std::int64_t>(size_in_bytes(p_.multiplied));
+  if (p_.pack_right) shorten_tiles(depth * packed_size);
+  p_.left_scratch = p_.pack_left ? aligned(p_.blocks.panel * depth * packed_size) : 0;
+  p_.right_tile = p_.pack_right ? aligned(p_.blocks.tile * depth * packed_size) : 0;
   p_.one_left = p_.pack_left && f.left.batch[0] == 0 && f.left.batch[1] == 0 && p_.blocks.panels == 1 &&
                 p_.blocks.depths == 1;
   p_.tile_group = p_.pack_right ? std::clamp<std::int64_t>(packed_limit() / p_.right_tile, 1, p_.blocks.tiles)
@@ -328,7 +336,7 @@ ProductShape MatmulBuilder::shape_of(std::int64_t m, std::int64_t n, std::int64_
   s.b_n_stride = p_.pack_right ? s.k : f.n == 1 && f.right.k != 1 ? 1 : f.right.n;
   s.c_stride = p_.staged ? m : std::max(f.result.n, m);
   s.accumulate = accumulate;
-  s.type = f.left.type;
+  s.type = p_.multiplied;
   s.pairs = p_.pairs;
   return s;
 }
@@ -366,9 +374,11 @@ std::optional<std::string> MatmulBuilder::make_copies() {
       const std::int64_t m = last ? piece(f.m, b.panel, b.panels - 1) : b.panel;
       const std::int64_t n = last ? piece(f.n, b.tile, b.tiles - 1) : b.tile;
       if (p_.pack_left)
-        if (auto fault = add_copy(p_.left_copies, left_copy(f.left, m, k, p_.pairs))) return fault;
+        if (auto fault = add_copy(p_.left_copies, left_copy(f.left, m, k, p_.pairs, p_.multiplied)))
+          return fault;
       if (p_.pack_right)
-        if (auto fault = add_copy(p_.right_copies, right_copy(f.right, n, k, p_.pairs))) return fault;
+        if (auto fault = add_copy(p_.right_copies, right_copy(f.right, n, k, p_.pairs, p_.multiplied)))
+          return fault;
     }
   return std::nullopt;
 }
@@ -404,6 +414,8 @@ Prepared MatmulBuilder::build() {
   if (std::string fault = fault_of(d_); !fault.empty()) return refuse(name, fault);
   choose();
   const Form& f = p_.form;
+  if (p_.pairs && instruction_set() < InstructionSet::avx512_bf16)
+    return refuse(name, "bf16 products of few columns need AVX-512 BF16");
   if (d_.accumulate && p_.staged)
     return refuse(name, "only an f32 result can be added to; the epilogue's `add` reads bf16");
   Image result = dense_image(1, f.n, 1, f.m, f.result.type);

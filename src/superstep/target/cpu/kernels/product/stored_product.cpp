@@ -4,6 +4,7 @@
 
 #include "superstep/base/integers.h"
 #include "superstep/target/cpu/kernels/core/image.h"
+#include "superstep/target/cpu/kernels/core/instruction_set.h"
 #include "superstep/target/cpu/kernels/product/stored_product_ways.h"
 
 namespace superstep::kernels {
@@ -108,7 +109,7 @@ void StoredProductKernel::finish(const Work& work, std::int64_t panel) const {
 
 StoredProduct::Source best_source(std::int64_t rows, bool out_in, ElementType x_type) {
   if (rows < few_rows) return Source::rows;
-  if (x_type == ElementType::bf16) return Source::narrow;
+  if (multiplied_as(x_type) == ElementType::bf16) return Source::narrow;
   return out_in ? Source::columns : Source::rows;
 }
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "superstep/base/error.h"
-#include "superstep/target/cpu/kernels/core/instruction_set.h"
+#include "superstep/target/cpu/kernels/core/pair_rate.h"
 #include "superstep/target/cpu/kernels/move/copy.h"
 #include "superstep/target/cpu/kernels/product/pair_panel.h"
 
@@ -228,7 +228,7 @@ class PairProducts final : public AttentionProducts {
 };
 
 bool multiplies_in_pairs(const Attention& a) {
-  if (instruction_set() < InstructionSet::avx512_bf16 || a.depth % 2 != 0) return false;
+  if (!multiplies_pairs_fast() || a.depth % 2 != 0) return false;
   const ElementType types[] = {a.q.type, a.k.type, a.v.type};
   return std::ranges::all_of(types, [](ElementType type) { return type == ElementType::bf16; });
 }

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "superstep/base/error.h"
-#include "superstep/target/cpu/kernels/core/instruction_set.h"
+#include "superstep/target/cpu/kernels/core/pair_rate.h"
 #include "superstep/target/cpu/kernels/move/copy.h"
 #include "superstep/target/cpu/kernels/product/pair_panel.h"
 
@@ -96,7 +96,7 @@ Prepared prepare_pairs(const LstmWeights& w, const StridedCopy& order) {
 
 }  // namespace
 
-bool multiplies_pairs() { return instruction_set() >= InstructionSet::avx512_bf16; }
+bool multiplies_pairs() { return multiplies_pairs_fast(); }
 
 std::int64_t lstm_gradient_panel(std::int64_t hidden) {
   for (std::int64_t width : {64, 48, 32})

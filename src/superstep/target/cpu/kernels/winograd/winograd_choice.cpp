@@ -14,7 +14,7 @@ namespace {
 
 // Two vectors of 16, or of 16 pairs where the instruction set multiplies those.
 double multiply_adds_a_cycle(ElementType products) {
-  return products == ElementType::bf16 && instruction_set() >= InstructionSet::avx512_bf16 ? 64 : 32;
+  return multiplied_as(products) == ElementType::bf16 ? 64 : 32;
 }
 // Those that Winograd's small products reach, a little work for each vector of results (added there) aside.
 double winograd_rate(ElementType products) {

@@ -19,6 +19,7 @@
 
 #include "superstep/base/element_type.h"
 #include "superstep/target/cpu/kernels/core/instruction_set.h"
+#include "superstep/target/cpu/kernels/core/part-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace superstep::kernels::HWY_NAMESPACE {
@@ -62,13 +63,13 @@ HWY_INLINE V constant(float value) { return hn::Set(f32_tag, value); }
 
 // The first `n` of `lanes` elements; those behind are not touched. n in [1, lanes].
 HWY_INLINE V load_first(const float* p, std::size_t n) {
-  return n == lanes ? hn::LoadU(f32_tag, p) : hn::MaskedLoad(hn::FirstN(f32_tag, n), f32_tag, p);
+  return n == lanes ? hn::LoadU(f32_tag, p) : load_part(f32_tag, p, n);
 }
 HWY_INLINE void store_first(V v, float* p, std::size_t n) {
   if (n == lanes)
     hn::StoreU(v, f32_tag, p);
   else
-    hn::BlendedStore(v, hn::FirstN(f32_tag, n), f32_tag, p);
+    store_part(v, f32_tag, p, n);
 }
 
 // Full vectors of other types, converted to and from f32.

@@ -7,6 +7,8 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+#include "superstep/target/cpu/kernels/core/part-inl.h"
+
 HWY_BEFORE_NAMESPACE();
 namespace superstep::kernels::HWY_NAMESPACE {
 
@@ -39,14 +41,14 @@ HWY_INLINE void fold_columns(const Fold<T>& fold, std::int64_t j) {
 template <int rows, class T>
 HWY_INLINE void fold_rest(const Fold<T>& fold, std::int64_t j) {
   const hn::ScalableTag<T> tag;
-  const auto left = hn::FirstN(tag, static_cast<std::size_t>(fold.n - j));
+  const auto left = static_cast<std::size_t>(fold.n - j);
   for (int r = 0; r < rows; ++r) {
     T* const y = fold.y + r * fold.y_stride + j;
-    auto sum = hn::MaskedLoad(left, tag, y);
+    auto sum = load_part(tag, y, left);
     for (std::int64_t p = 0; p < fold.count; ++p)
       sum = hn::NegMulAdd(hn::Set(tag, fold.f[p * fold.f_stride + r * fold.f_step]),
-                          hn::MaskedLoad(left, tag, fold.x + p * fold.x_stride + j), sum);
-    hn::BlendedStore(sum, left, tag, y);
+                          load_part(tag, fold.x + p * fold.x_stride + j, left), sum);
+    store_part(sum, tag, y, left);
   }
 }
 

@@ -97,7 +97,7 @@ class Tensor {
   std::string getDebugStr() const;
   void dump() const;                            // to standard error
   void dumpRegions() const;                     // to standard error
-  void outputRegions(std::ostream& out) const;  // a line for each region  // to standard error
+  void outputRegions(std::ostream& out) const;  // a line for each region
 
   bool operator==(const Tensor& other) const;  // the same view
   bool operator!=(const Tensor& other) const { return !(*this == other); }

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <poplar/Engine.hpp>
 #include <poplar/Graph.hpp>
 #include <poplar/IPUModel.hpp>
@@ -73,3 +74,12 @@ void expect_throw(Call&& call, const std::string& part) {
     ADD_FAILURE() << "another exception: " << error.what();
   }
 }
+
+#ifdef POPC
+// Codelets are compiled by the build's own popc, and kept in a folder of the tests.
+inline const bool popc_of_the_build = [] {
+  setenv("SUPERSTEP_POPC", POPC, 1);
+  setenv("SUPERSTEP_HOME", POPLAR_TEST_HOME, 1);
+  return true;
+}();
+#endif

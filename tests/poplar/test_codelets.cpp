@@ -14,12 +14,6 @@ using Values = std::vector<int>;
 
 namespace {
 
-const bool environment_is_set = [] {
-  setenv("SUPERSTEP_POPC", POPC, 1);
-  setenv("SUPERSTEP_HOME", POPLAR_TEST_HOME, 1);
-  return true;
-}();
-
 void add(Graph& graph, const std::string& code) {
   std::stringstream source("#include <poplar/Vertex.hpp>\nusing namespace poplar;\n" + code);
   graph.addCodelets(source);

@@ -11,12 +11,6 @@ using Values = std::vector<int>;
 
 namespace {
 
-const bool environment_is_set = [] {
-  setenv("SUPERSTEP_POPC", POPC, 1);
-  setenv("SUPERSTEP_HOME", POPLAR_TEST_HOME, 1);
-  return true;
-}();
-
 // One vertex whose output is of three elements.
 struct Begun : Machine {
   Begun(const std::string& code, const char* type) {

@@ -15,12 +15,6 @@ using Values = std::vector<int>;
 
 namespace {
 
-const bool environment_is_set = [] {
-  setenv("SUPERSTEP_POPC", POPC, 1);
-  setenv("SUPERSTEP_HOME", POPLAR_TEST_HOME, 1);
-  return true;
-}();
-
 const char* const statuses = R"(
 #include <poplar/Vertex.hpp>
 using namespace poplar;

@@ -10,12 +10,6 @@ using namespace poplar::program;
 
 namespace {
 
-const bool environment_is_set = [] {
-  setenv("SUPERSTEP_POPC", POPC, 1);
-  setenv("SUPERSTEP_HOME", POPLAR_TEST_HOME, 1);
-  return true;
-}();
-
 const char* const lists = R"(
 #include <poplar/Vertex.hpp>
 using namespace poplar;

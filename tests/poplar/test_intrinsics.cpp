@@ -12,12 +12,6 @@ using namespace poplar::program;
 
 namespace {
 
-const bool environment_is_set = [] {
-  setenv("SUPERSTEP_POPC", POPC, 1);
-  setenv("SUPERSTEP_HOME", POPLAR_TEST_HOME, 1);
-  return true;
-}();
-
 struct One : Machine {
   One(const std::string& body, const Type& type, std::vector<float> inputs) {
     std::stringstream source(

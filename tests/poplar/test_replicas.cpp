@@ -262,12 +262,6 @@ TEST(PoplarReplicas, TensorsOfTheOtherGraphAreRefused) {
 
 namespace {
 
-const bool environment_is_set = [] {
-  setenv("SUPERSTEP_POPC", POPC, 1);
-  setenv("SUPERSTEP_HOME", POPLAR_TEST_HOME, 1);
-  return true;
-}();
-
 const char* const sums = R"(
 #include <poplar/Vertex.hpp>
 using namespace poplar;

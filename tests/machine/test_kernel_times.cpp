@@ -25,6 +25,8 @@ TEST(KernelTimes, DescriptionsThatDifferInNumbersAreAFamily) {
             "f32 convolution, libxsmm, tiles of # x #");
   EXPECT_EQ(family_of("f32 random mask, keep 0.9, dense"), family_of("f32 random mask, keep 0.75, dense"));
   EXPECT_NE(family_of("bf16 softmax, 8 rows of 9"), family_of("f32 softmax, 8 rows of 9"));
+  EXPECT_EQ(family_of("f32 input gradient, Winograd F(3x3, 3x3), 9 blocks of 32 columns"),
+            "f32 input gradient, Winograd F(#x#, #x#), # blocks of # columns");
 }
 
 TEST(KernelTimes, AStepThatWasMeasuredAloneComesBackAsItWas) {

@@ -12,11 +12,12 @@ bool is_digit(char letter) { return letter >= '0' && letter <= '9'; }
 // What stands before " + ": what is added there is done on the way.
 std::string without_additions(const std::string& kernel) { return kernel.substr(0, kernel.find(" + ")); }
 
-// A number that a letter precedes is part of a word (f32).
+// A number that a letter precedes is part of a word (f32), but for the second of two extents (3x3).
 bool begins_number(const std::string& text, std::size_t i) {
-  const bool in_word =
-      i > 0 && (std::isalpha(static_cast<unsigned char>(text[i - 1])) || is_digit(text[i - 1]));
-  return is_digit(text[i]) && !in_word;
+  if (!is_digit(text[i])) return false;
+  if (i == 0) return true;
+  const bool extent = i > 1 && text[i - 1] == 'x' && is_digit(text[i - 2]);
+  return extent || !(std::isalpha(static_cast<unsigned char>(text[i - 1])) || is_digit(text[i - 1]));
 }
 
 // Larger ones count as this: files are hostile.

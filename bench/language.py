@@ -21,12 +21,13 @@ import sys
 import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
+PACKINGS = ("BF16", "Q8_0", "Q4_K")  # that llama_weights.py writes
 
 
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", type=pathlib.Path, default=HERE.parent / "build")
-    parser.add_argument("--packings", default="BF16,Q8_0,Q4_K")
+    parser.add_argument("--packings", default=",".join(PACKINGS))
     parser.add_argument("--threads", default="1,2")
     parser.add_argument("--prompt", type=int, default=256, help="tokens of the prompt (default: 256)")
     parser.add_argument("--most", type=int, default=32, help="tokens after it (default: 32)")
@@ -34,7 +35,10 @@ def arguments():
     parser.add_argument("--json", type=pathlib.Path, help="write every round to this file")
     for name, default in (("layers", 22), ("width", 2048), ("heads", 32), ("key-heads", 4), ("inner", 5632), ("vocabulary", 8192)):
         parser.add_argument("--" + name, type=int, default=default)
-    return parser.parse_args()
+    given = parser.parse_args()
+    if wrong := set(given.packings.split(",")) - set(PACKINGS):
+        parser.error(f"--packings: {', '.join(sorted(wrong))}: there are {', '.join(PACKINGS)}")
+    return given
 
 
 def floors(build, threads, folder):

@@ -35,14 +35,18 @@ def quantile(values, share):
 
 
 def say(what, errors):
+    if not errors:
+        sys.exit(f"uncertainty.py: {what}: the files have no such rows that are predicted")
     print(f"{what}: 80 % of {len(errors)} within {quantile([abs(e) for e in errors], HELD):.3f}")
 
 
 def predictions(program, path):
     """name: (published, predicted) of the rows that are covered."""
-    text = subprocess.run([program, "validate", path, "--verbose"], stdout=subprocess.PIPE, text=True, check=True).stdout
+    done = subprocess.run([program, "validate", path, "--verbose"], stdout=subprocess.PIPE, text=True)
+    if done.returncode:  # which has said why
+        sys.exit(done.returncode)
     line = re.compile(r"^(\S+)\s+\S+\s+([\d.]+(?:e[+-]?\d+)?)\s+([\d.]+(?:e[+-]?\d+)?)\s+\S+\s+[+-][\d.]+ %")
-    return {m[1]: (float(m[2]), float(m[3])) for m in map(line.match, text.splitlines()) if m}
+    return {m[1]: (float(m[2]), float(m[3])) for m in map(line.match, done.stdout.splitlines()) if m}
 
 
 def error(pair):

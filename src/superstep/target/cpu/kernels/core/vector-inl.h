@@ -189,21 +189,15 @@ HWY_INLINE void store_first(V v, T* p, std::size_t n) {
   std::memcpy(p, buffer, n * sizeof(T));
 }
 
-// Maximum and minimum that return the second operand when either is NaN, on every instruction set.
-HWY_INLINE V max_or_second(V a, V b) {
-#if HWY_TARGET == HWY_SCALAR
-  return hn::IfThenElse(hn::Gt(a, b), a, b);
+// Maximum and minimum that return the second operand when either is NaN, on every instruction set: vectors of
+// x86 do so in one instruction, those of ARM would return the operand that is a number.
+#if HWY_ARCH_X86 && HWY_TARGET != HWY_SCALAR
+HWY_INLINE V max_or_second(V a, V b) { return hn::Max(a, b); }
+HWY_INLINE V min_or_second(V a, V b) { return hn::Min(a, b); }
 #else
-  return hn::Max(a, b);
+HWY_INLINE V max_or_second(V a, V b) { return hn::IfThenElse(hn::Gt(a, b), a, b); }
+HWY_INLINE V min_or_second(V a, V b) { return hn::IfThenElse(hn::Lt(a, b), a, b); }
 #endif
-}
-HWY_INLINE V min_or_second(V a, V b) {
-#if HWY_TARGET == HWY_SCALAR
-  return hn::IfThenElse(hn::Lt(a, b), a, b);
-#else
-  return hn::Min(a, b);
-#endif
-}
 
 HWY_INLINE float sum_of_lanes(V v) { return hn::GetLane(hn::SumOfLanes(f32_tag, v)); }
 HWY_INLINE float max_of_lanes(V v) { return hn::GetLane(hn::MaxOfLanes(f32_tag, v)); }

@@ -32,6 +32,9 @@ HWY_INLINE void sum_lanes_of_four(V a, V b, V c, V d, float* sums) {
       hn::BitCast(wide, hn::Add(hn::InterleaveLower(f32_tag, c, d), hn::InterleaveUpper(f32_tag, c, d)));
   const V all = hn::Add(hn::BitCast(f32_tag, hn::InterleaveLower(wide, ab, cd)),
                         hn::BitCast(f32_tag, hn::InterleaveUpper(wide, ab, cd)));
+#if HWY_MAX_BYTES == 16
+  hn::StoreU(all, f32_tag, sums);  // the one block there is
+#else
   const hn::Half<F> half;
   const auto two = hn::Add(hn::LowerHalf(half, all), hn::UpperHalf(half, all));
 #if HWY_TARGET == HWY_AVX2
@@ -39,6 +42,7 @@ HWY_INLINE void sum_lanes_of_four(V a, V b, V c, V d, float* sums) {
 #else
   const hn::Half<decltype(half)> quarter;
   hn::StoreU(hn::Add(hn::LowerHalf(quarter, two), hn::UpperHalf(quarter, two)), quarter, sums);
+#endif
 #endif
 #endif
 }

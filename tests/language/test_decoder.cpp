@@ -79,6 +79,27 @@ TEST(Decoder, RoundsActivationsOfPackedWeightsALittle) {
             0.01);
 }
 
+// So do many tokens that are read together, and their bits are the same on any number of threads.
+TEST(Decoder, RoundsActivationsOfManyTokensAsOfOne) {
+  Tokens tokens;
+  for (std::int32_t i = 0; i < 40; ++i) tokens.push_back(i * 7 % 384);
+  const auto scores_of = [&](const DecoderSettings& settings) {
+    Decoder decoder = decoder_of(models / "gguf", settings);
+    const auto scores = decoder.feed(tokens);
+    return std::vector<float>(scores.begin(), scores.end());
+  };
+  const std::vector<float> exact = scores_of({.threads = 2, .exact = true}),
+                           found = scores_of({.threads = 2});
+  float largest = 0, worst = 0;
+  for (std::size_t v = 0; v < exact.size(); ++v) {
+    largest = std::max(largest, std::abs(exact[v]));
+    worst = std::max(worst, std::abs(exact[v] - found[v]));
+  }
+  EXPECT_LT(worst, 0.1 * largest);
+  EXPECT_GT(worst, 1e-4 * largest) << "nothing was rounded";
+  for (const int threads : {1, 3, 7}) EXPECT_EQ(scores_of({.threads = threads}), found) << threads;
+}
+
 // The control: another text's logits are far away.
 TEST_P(Decoders, DoNotSayWhatAnotherTextSays) {
   const Expected expected = expected_of(GetParam());

@@ -1,10 +1,12 @@
 // Products of packed weights against sums in f64 of the unpacked ones.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <cstring>
 
 #include "superstep/base/random.h"
+#include "superstep/language/decode/byte_panels.h"
 #include "superstep/language/decode/panels.h"
 #include "superstep/language/decode/products.h"
 #include "superstep/language/decode/tiles.h"
@@ -109,6 +111,11 @@ TEST(Products, AreThoseOfTheUnpackedWeights) {
     }
 }
 
+// Whole numbers up to 127, which is in every block: their bytes are exact.
+float whole_activation(std::size_t i, RandomStream& random) {
+  return i % 32 == 3 ? 127 : static_cast<float>(static_cast<int>(random.below(255)) - 127);
+}
+
 // Bytes of activations are exact where these are whole numbers up to 127 with a 127 in every block: then the
 // products of blocks are, too, but for the rounding of sums.
 TEST(Products, OfBlocksWithWholeActivationsAreExact) {
@@ -118,8 +125,7 @@ TEST(Products, OfBlocksWithWholeActivationsAreExact) {
     const std::int64_t columns = 512, rows = 4;
     const Weights w = random_weights(kind, rows, columns, random);
     std::vector<float> x(static_cast<std::size_t>(columns)), y(static_cast<std::size_t>(rows));
-    for (std::size_t i = 0; i < x.size(); ++i)
-      x[i] = i % 32 == 3 ? 127 : static_cast<float>(static_cast<int>(random.below(255)) - 127);
+    for (std::size_t i = 0; i < x.size(); ++i) x[i] = whole_activation(i, random);
     Activations activations;
     activations.set(x, true);
     for (const auto multiply : ways) {
@@ -208,6 +214,83 @@ TEST(Products, ByPanelsOfTokens) {
             EXPECT_EQ(found[static_cast<std::size_t>(r)], -7) << "written beyond the rows";
         }
       }
+}
+
+// y [token], `stride` apart, by panels of bytes; what is behind the rows is -7.
+std::vector<float> by_byte_panels(const Matrix& matrix, const std::vector<float>& x, std::int64_t stride,
+                                  const ByteTileWay& way) {
+  const auto tokens = static_cast<std::int64_t>(x.size()) / matrix.columns;
+  std::vector<float> y(static_cast<std::size_t>(tokens * stride), -7);
+  BytePanels panels(tokens, matrix.columns, way);
+  for (std::int64_t p = 0; p < panels.count(); ++p)
+    panels.set(p, x.data() + p * panels.width() * matrix.columns);
+  BytePanelProduct product(panels);
+  constexpr std::int64_t most = BytePanelProduct::most_rows;
+  for (std::int64_t first = 0; first < matrix.rows; first += most)
+    product.multiply(matrix, first, std::min(matrix.rows, first + most), y.data(), stride);
+  return y;
+}
+
+// Of any number of tokens, rows and columns, by every way of this processor. With bytes that are exact the
+// products are, too; with others they are those of one token, whose bytes are the same.
+TEST(Products, ByPanelsOfBytes) {
+  RandomStream random(12);
+  for (const ByteTileWay& way : byte_tile_ways())
+    for (const Kind& kind : kinds)
+      for (const std::int64_t tokens : {1, 2, 16, 17, 33, 47, 48, 49, 100})
+        for (const auto& [rows, factor] :
+             {std::pair<std::int64_t, std::int64_t>{64, 1}, {13, 3}, {130, 2}, {9, 5}}) {
+          if (!suits_byte_panels(kind.packing, way)) continue;
+          const std::int64_t columns = kind.multiple * factor, stride = rows + 3;
+          const Weights w = random_weights(kind, rows, columns, random);
+          std::vector<float> whole(static_cast<std::size_t>(tokens * columns)), x(whole.size());
+          for (std::size_t i = 0; i < x.size(); ++i) {
+            whole[i] = whole_activation(i, random);
+            x[i] = static_cast<float>(random.uniform(-1, 1));
+          }
+          const std::vector<float> of_whole = by_byte_panels(w.matrix, whole, stride, way),
+                                   found = by_byte_panels(w.matrix, x, stride, way);
+          for (std::int64_t t = 0; t < tokens; ++t) {
+            SCOPED_TRACE(fmt::format("{}: token {} of {}", way.name, t, tokens));
+            const auto own = [&](const std::vector<float>& all, std::int64_t width, std::int64_t count) {
+              const auto begin = all.begin() + t * width;
+              return std::vector<float>(begin, begin + count);
+            };
+            expect_products(w.matrix, own(whole, columns, columns), own(of_whole, stride, rows), 2e-6);
+            const std::vector<float> token = own(x, columns, columns);
+            Activations alone;
+            alone.set(token, true);
+            std::vector<float> y(static_cast<std::size_t>(rows));
+            multiply_rows(w.matrix, alone, 0, rows, y.data());
+            float largest = 0;
+            for (const float value : y) largest = std::max(largest, std::abs(value));
+            for (std::int64_t r = 0; r < rows; ++r)
+              EXPECT_NEAR(found[static_cast<std::size_t>(t * stride + r)], y[static_cast<std::size_t>(r)],
+                          1e-5 * largest)
+                  << static_cast<int>(kind.packing) << " row " << r;
+            for (std::int64_t r = rows; r < stride; ++r)
+              EXPECT_EQ(found[static_cast<std::size_t>(t * stride + r)], -7) << "written beyond the rows";
+          }
+        }
+}
+
+// The largest of all factors, with one sign and the other: no sum on the way leaves its bits.
+TEST(Products, ByPanelsOfTheLargestBytes) {
+  RandomStream random(13);
+  for (const ByteTileWay& way : byte_tile_ways())
+    for (const Kind& kind : kinds)
+      for (const int bits : {0, 255, 128, 127})
+        for (const float size : {127.0f, -127.0f}) {
+          if (!suits_byte_panels(kind.packing, way)) continue;
+          Weights w = random_weights(kind, 9, kind.multiple, random);
+          std::ranges::fill(w.bytes, static_cast<std::byte>(bits));
+          const std::size_t row_bytes = w.matrix.row_bytes();
+          for (std::size_t r = 0; r < 9; ++r)
+            set_scales(kind.packing, w.bytes.data() + r * row_bytes, row_bytes, random);
+          const std::vector<float> x(static_cast<std::size_t>(kind.multiple), size);
+          SCOPED_TRACE(way.name);
+          expect_products(w.matrix, x, by_byte_panels(w.matrix, x, 9, way), 2e-6);
+        }
 }
 
 // By matrix registers, of any number of tokens: within 16 bits of each activation.

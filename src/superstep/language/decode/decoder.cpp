@@ -9,6 +9,7 @@
 
 #include "superstep/base/system/interrupt_check.h"
 #include "superstep/language/decode/attention.h"
+#include "superstep/language/decode/byte_panels.h"
 #include "superstep/language/decode/decoder_weights.h"
 #include "superstep/language/decode/panels.h"
 #include "superstep/language/decode/tiles.h"
@@ -113,8 +114,28 @@ struct Decoder::State {
         products, [](const Product& p) { return is_in_blocks(p.linear->matrix.packing); });
     if (x.count() == 1 && !(exact && in_blocks)) return multiply_one(products, x, in_blocks);
     if (tiles && x.count() >= fewest_by_tiles) return multiply_by_tiles(products, x);
-    if (x.count() >= fewest_by_panels) return multiply_by_panels(products, x);
-    multiply_few(products, x);
+    const bool by_bytes = !exact && x.count() >= fewest_by_panels;
+    std::vector<Product> as_bytes, as_numbers;
+    for (const Product& p : products)
+      (by_bytes && suits_byte_panels(p.linear->matrix.packing) ? as_bytes : as_numbers).push_back(p);
+    if (!as_bytes.empty()) multiply_by_byte_panels(as_bytes, x);
+    if (as_numbers.empty()) return;
+    if (x.count() >= fewest_by_panels) return multiply_by_panels(as_numbers, x);
+    multiply_few(as_numbers, x);
+  }
+
+  void multiply_by_byte_panels(std::span<const Product> products, const Rows& x) {
+    BytePanels panels(x.count(), x.width());
+    pool.parallel_for(panels.count(), [&](std::int64_t p, int) { panels.set(p, x.row(p * panels.width())); });
+    std::vector<BytePanelProduct> of_threads;
+    for (int i = 0; i < pool.threads(); ++i) of_threads.emplace_back(panels);
+    const std::vector<Part> parts = parts_of_threads(products, BytePanelProduct::most_rows);
+    pool.parallel_for(static_cast<std::int64_t>(parts.size()), [&](std::int64_t item, int worker) {
+      const auto& [product, first, last] = parts[static_cast<std::size_t>(item)];
+      of_threads[static_cast<std::size_t>(worker)].multiply(
+          product->linear->matrix, first, last, product->y->row(0) + product->first, product->y->width());
+    });
+    for (const Product& p : products) add_bias(p);
   }
 
   void multiply_few(std::span<const Product> products, const Rows& x) {
@@ -149,18 +170,22 @@ struct Decoder::State {
     return parts;
   }
 
+  // Some parts a thread, so that all end together; `most` rows in each.
+  std::vector<Part> parts_of_threads(std::span<const Product> products, std::int64_t most) const {
+    constexpr std::int64_t parts_of_thread = 4;
+    std::int64_t rows = 0;
+    for (const Product& p : products) rows += p.linear->matrix.rows;
+    return parts_of(products,
+                    std::clamp(rows / (parts_of_thread * pool.threads()) / rows_of_a_part * rows_of_a_part,
+                               rows_of_a_part, most));
+  }
+
   void multiply_by_panels(std::span<const Product> products, const Rows& x) {
     TokenPanels panels(x.count(), x.width());
     pool.parallel_for(panels.count(), [&](std::int64_t p, int) { panels.set(p, x.row(p * panels.width())); });
     std::vector<PanelScratch> scratch;
     for (int i = 0; i < pool.threads(); ++i) scratch.emplace_back(panels);
-    std::int64_t rows = 0;
-    for (const Product& p : products) rows += p.linear->matrix.rows;
-    // Some parts a thread, so that all end together.
-    constexpr std::int64_t parts_of_thread = 4;
-    const std::vector<Part> parts = parts_of(
-        products, std::clamp(rows / (parts_of_thread * pool.threads()) / rows_of_a_part * rows_of_a_part,
-                             rows_of_a_part, most_rows_by_panels));
+    const std::vector<Part> parts = parts_of_threads(products, most_rows_by_panels);
     pool.parallel_for(static_cast<std::int64_t>(parts.size()), [&](std::int64_t item, int worker) {
       const auto& [product, first, last] = parts[static_cast<std::size_t>(item)];
       multiply_panels(product->linear->matrix, panels, first, last, product->y->row(0) + product->first,

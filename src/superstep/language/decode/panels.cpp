@@ -87,6 +87,8 @@ constexpr std::int64_t stride = columns_at_a_time + 16;
 // What is turned over a line of the cache at a time: read once, or written once.
 constexpr std::int64_t line = 16;
 
+}  // namespace
+
 void store_across(const float* sums, std::int64_t width, std::int64_t rows, std::int64_t tokens, float* y,
                   std::int64_t y_stride) {
   for (std::int64_t first = 0; first < rows; first += line)
@@ -94,8 +96,6 @@ void store_across(const float* sums, std::int64_t width, std::int64_t rows, std:
       for (std::int64_t r = first; r < std::min(rows, first + line); ++r)
         y[t * y_stride + r] = sums[r * width + t];
 }
-
-}  // namespace
 
 std::int64_t panel_width() { return HWY_DYNAMIC_DISPATCH(PanelWidth)(); }
 

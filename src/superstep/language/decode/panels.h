@@ -33,6 +33,10 @@ struct PanelTile {
 // `tokens`: how many there are; sums of a vector without any are left alone.
 void multiply_tile(const PanelTile& tile, std::int64_t rows, std::int64_t tokens);
 
+// Sums [row][token] of a panel, `width` tokens apart, to y[token * y_stride + row].
+void store_across(const float* sums, std::int64_t width, std::int64_t rows, std::int64_t tokens, float* y,
+                  std::int64_t y_stride);
+
 // Activations: [panel][column][token of the panel], zeros behind the last token.
 class TokenPanels {
  public:

@@ -332,6 +332,22 @@ void WidenBF16(const std::uint16_t* from, std::int64_t count, float* to) {
   Widen<hwy::bfloat16_t>(from, count, to);
 }
 
+void RoundToBytes(const float* x, std::int64_t count, std::int8_t* bytes, float* scales) {
+  const hn::CappedTag<float, byte_block> d;
+  const hn::Rebind<std::int8_t, decltype(d)> byte;
+  constexpr auto lanes = static_cast<std::int64_t>(hn::MaxLanes(d));
+  for (; count >= byte_block; count -= byte_block, x += byte_block, bytes += byte_block) {
+    auto most = hn::Abs(hn::LoadU(d, x));
+    for (std::int64_t i = lanes; i < byte_block; i += lanes)
+      most = hn::Max(most, hn::Abs(hn::LoadU(d, x + i)));
+    const float largest = hn::GetLane(hn::MaxOfLanes(d, most));
+    const auto inverse = hn::Set(d, largest > 0 ? 127 / largest : 0);
+    for (std::int64_t i = 0; i < byte_block; i += lanes)
+      hn::StoreU(hn::DemoteTo(byte, hn::NearestInt(hn::Mul(hn::LoadU(d, x + i), inverse))), byte, bytes + i);
+    *scales++ = largest / 127;
+  }
+}
+
 void AddScaled(float factor, const float* x, float* y, std::int64_t count) {
   const F32 d;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
@@ -369,6 +385,7 @@ HWY_EXPORT(MostColumns);
 HWY_EXPORT(WidenF16);
 HWY_EXPORT(WidenBF16);
 HWY_EXPORT(Dot);
+HWY_EXPORT(RoundToBytes);
 HWY_EXPORT(AddScaled);
 HWY_EXPORT(MultiplyBySilu);
 HWY_EXPORT(NameOfTarget);
@@ -378,19 +395,16 @@ void Activations::set(std::span<const float> x, bool as_bytes) {
   if (!as_bytes) return;
   const std::size_t blocks = x.size() / byte_block;
   bytes.resize(blocks * byte_block), scales.resize(blocks), sums.resize(blocks);
+  round_to_bytes(x.data(), static_cast<std::int64_t>(blocks) * byte_block, bytes.data(), scales.data());
   for (std::size_t b = 0; b < blocks; ++b) {
-    const std::span<const float> own = x.subspan(b * byte_block, byte_block);
-    float largest = 0;
-    for (const float value : own) largest = std::max(largest, std::abs(value));
-    const float scale = largest / 127, inverse = largest > 0 ? 127 / largest : 0;
     int sum = 0;
-    for (std::size_t i = 0; i < own.size(); ++i) {
-      const auto rounded = static_cast<int>(std::lrintf(own[i] * inverse));
-      bytes[b * byte_block + i] = static_cast<std::int8_t>(rounded);
-      sum += rounded;
-    }
-    scales[b] = scale, sums[b] = scale * static_cast<float>(sum);
+    for (std::size_t i = 0; i < byte_block; ++i) sum += bytes[b * byte_block + i];
+    sums[b] = scales[b] * static_cast<float>(sum);
   }
+}
+
+void round_to_bytes(const float* x, std::int64_t count, std::int8_t* bytes, float* scales) {
+  HWY_DYNAMIC_DISPATCH(RoundToBytes)(x, count, bytes, scales);
 }
 
 void multiply_rows(const Matrix& matrix, const Activations& x, std::int64_t first, std::int64_t last,

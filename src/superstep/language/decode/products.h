@@ -2,7 +2,7 @@
 //
 // One token: each row is read once, as the file packs it, which is what a processor's memory can do at best.
 // Blocks are multiplied as integers, by activations in blocks of 32 bytes with a scale each. A few tokens:
-// rows are unpacked to f32 once and multiplied by all of them. Many: panels.h.
+// rows are unpacked to f32 once and multiplied by all of them. Many: panels.h, byte_panels.h.
 #pragma once
 
 #include <cstdint>
@@ -25,6 +25,9 @@ struct Activations {
   // `as_bytes`: a matrix in blocks will be multiplied. The values must outlive this.
   void set(std::span<const float> x, bool as_bytes);
 };
+
+// Blocks of 32 numbers as bytes: by the scale that takes the largest of a block to 127.
+void round_to_bytes(const float* x, std::int64_t count, std::int8_t* bytes, float* scales);
 
 // y[r] = row r of the matrix times x, for r in [first, last).
 void multiply_rows(const Matrix& matrix, const Activations& x, std::int64_t first, std::int64_t last,

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "superstep/base/file.h"
+#include "superstep/language/decode/byte_panels.h"
 #include "superstep/language/decode/decoder.h"
 #include "tests/expect_error.h"
 #include "tests/language/models.h"
@@ -79,25 +80,34 @@ TEST(Decoder, RoundsActivationsOfPackedWeightsALittle) {
             0.01);
 }
 
-// So do many tokens that are read together, and their bits are the same on any number of threads.
+// So do many tokens that are read together, as each does alone where the processor multiplies them as bytes;
+// and their bits are the same on any number of threads.
 TEST(Decoder, RoundsActivationsOfManyTokensAsOfOne) {
   Tokens tokens;
   for (std::int32_t i = 0; i < 40; ++i) tokens.push_back(i * 7 % 384);
-  const auto scores_of = [&](const DecoderSettings& settings) {
+  using Scores = std::vector<float>;
+  const auto scores_of = [&](const DecoderSettings& settings, std::size_t at_once) {
     Decoder decoder = decoder_of(models / "gguf", settings);
-    const auto scores = decoder.feed(tokens);
-    return std::vector<float>(scores.begin(), scores.end());
+    std::span<const float> scores;
+    for (std::size_t first = 0; first < tokens.size(); first += at_once)
+      scores = decoder.feed(std::span(tokens).subspan(first, at_once));
+    return Scores(scores.begin(), scores.end());
   };
-  const std::vector<float> exact = scores_of({.threads = 2, .exact = true}),
-                           found = scores_of({.threads = 2});
-  float largest = 0, worst = 0;
-  for (std::size_t v = 0; v < exact.size(); ++v) {
-    largest = std::max(largest, std::abs(exact[v]));
-    worst = std::max(worst, std::abs(exact[v] - found[v]));
-  }
-  EXPECT_LT(worst, 0.1 * largest);
-  EXPECT_GT(worst, 1e-4 * largest) << "nothing was rounded";
-  for (const int threads : {1, 3, 7}) EXPECT_EQ(scores_of({.threads = threads}), found) << threads;
+  const auto apart = [](const Scores& a, const Scores& b) {
+    float largest = 0, worst = 0;
+    for (std::size_t v = 0; v < a.size(); ++v) {
+      largest = std::max(largest, std::abs(a[v]));
+      worst = std::max(worst, std::abs(a[v] - b[v]));
+    }
+    return worst / largest;
+  };
+  const Scores exact = scores_of({.threads = 2, .exact = true}, 40), found = scores_of({.threads = 2}, 40),
+               alone = scores_of({.threads = 2}, 1);
+  EXPECT_LT(apart(exact, found), 0.1);
+  EXPECT_GT(apart(exact, found), 1e-4) << "nothing was rounded";
+  if (suits_byte_panels(Packing::q8_0))  // then those of fewer bits, too
+    EXPECT_LT(apart(alone, found), 0.1 * apart(exact, alone));
+  for (const int threads : {1, 3, 7}) EXPECT_EQ(scores_of({.threads = threads}, 40), found) << threads;
 }
 
 // The control: another text's logits are far away.

@@ -335,7 +335,8 @@ void WidenBF16(const std::uint16_t* from, std::int64_t count, float* to) {
 void RoundToBytes(const float* x, std::int64_t count, std::int8_t* bytes, float* scales) {
   const hn::CappedTag<float, byte_block> d;
   const hn::Rebind<std::int8_t, decltype(d)> byte;
-  constexpr auto lanes = static_cast<std::int64_t>(hn::MaxLanes(d));
+  const auto lanes =
+      static_cast<std::int64_t>(hn::Lanes(d));  // known when run, where vectors have any length
   for (; count >= byte_block; count -= byte_block, x += byte_block, bytes += byte_block) {
     auto most = hn::Abs(hn::LoadU(d, x));
     for (std::int64_t i = lanes; i < byte_block; i += lanes)

@@ -15,7 +15,7 @@ struct PartPlan {
 };
 
 // The fastest plan as plan_convolution finds it, of those whose parts are the pass itself on slices of the
-// operands: no kernel is split and no inputs are taken in turn.
+// operands: no inputs are taken in turn.
 PartPlan plan_parts(const Hardware& hardware, const Convolution& forward, Pass pass,
                     const Arrangement& arrangement = {});
 

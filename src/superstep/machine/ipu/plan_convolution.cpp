@@ -43,24 +43,19 @@ PartPlan best_of(const Hardware& hardware, std::vector<FormedProduct> forms) {
   }
 }
 
-// A program runs parts that are the same pass on slices of the operands: kernels stay whole, groups that are
-// done together keep their channels, and every partial sum is there at once.
-void restrict_to_parts(FormedProduct& form, const Convolution& forward, Pass pass) {
+// A program runs parts that are the same pass on slices of the operands: groups that are done together keep
+// their channels, and every partial sum is there at once.
+void restrict_to_parts(FormedProduct& form, const Convolution& forward) {
   Product& product = form.product;
   product.parts_only = true;
   product.whole_channels = form.combined > 1 || (forward.groups > 1 && !forward.axes.empty());
-  if (pass != Pass::weight_gradient) return;
-  const std::int64_t kernel = forward.kernel_positions();
-  if (form.form == ProductForm::weight_gradient && kernel > 1) product.rows = {forward.in_channels, kernel};
-  product.most_row_splits.assign(product.rows.size(), 1);
-  product.most_row_splits[0] = product.rows[0];
 }
 
 PartPlan find_plan(const Hardware& hardware, const Convolution& forward, Pass pass,
                    const Arrangement& arrangement, bool parts) {
   std::vector<FormedProduct> forms = forms_of(forward, pass, arrangement);
   if (parts)
-    for (FormedProduct& form : forms) restrict_to_parts(form, forward, pass);
+    for (FormedProduct& form : forms) restrict_to_parts(form, forward);
   PartPlan found = best_of(hardware, std::move(forms));
   Plan& plan = found.plan;
   plan.macs = forward.macs();

@@ -18,7 +18,7 @@ constexpr std::size_t most_partials = 32;  // that are added in one step
 bool reads_through_windows(const Partition& partition, std::size_t i) {
   if (i != 0) return false;
   for (std::size_t c = 0; c < partition.bounds.size(); ++c)
-    if (partition.cuts.axes[c].window >= 0 && partition.bounds[c].size() > 2) return true;
+    if (partition.cuts.axes[c].moves_windows() && partition.bounds[c].size() > 2) return true;
   return false;
 }
 

@@ -14,10 +14,13 @@ struct PartPlan {
   bool swapped = false;  // the product's rows and outputs changed places first
 };
 
+// Whether parts may have some of a kernel's positions.
+enum class Kernels : std::uint8_t { cut, whole };
+
 // The fastest plan as plan_convolution finds it, of those whose parts are the pass itself on slices of the
 // operands: no inputs are taken in turn.
 PartPlan plan_parts(const Hardware& hardware, const Convolution& forward, Pass pass,
-                    const Arrangement& arrangement = {});
+                    const Arrangement& arrangement = {}, Kernels kernels = Kernels::cut);
 
 // Cycles of a tile that does the pass on a part, by the plan's vertex: its compute, and the copies that put
 // operands in order for it.

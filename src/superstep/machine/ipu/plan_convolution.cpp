@@ -51,11 +51,27 @@ void restrict_to_parts(FormedProduct& form, const Convolution& forward) {
   product.whole_channels = form.combined > 1 || (forward.groups > 1 && !forward.axes.empty());
 }
 
+// Of a gradient by the weights the kernel is among the rows, behind the channels.
+void keep_kernels_whole(FormedProduct& form, const Convolution& forward, Pass pass) {
+  Product& product = form.product;
+  product.whole_kernel = true;
+  if (pass != Pass::weight_gradient) return;
+  const std::int64_t kernel = forward.kernel_positions();
+  if (form.form == ProductForm::weight_gradient && kernel > 1) product.rows = {forward.in_channels, kernel};
+  product.most_row_splits.assign(product.rows.size(), 1);
+  product.most_row_splits[0] = product.rows[0];
+}
+
+// What a plan is asked for: that of a whole operator, or one that a program runs part by part.
+enum class Asked : std::uint8_t { whole, parts, parts_with_whole_kernels };
+
 PartPlan find_plan(const Hardware& hardware, const Convolution& forward, Pass pass,
-                   const Arrangement& arrangement, bool parts) {
+                   const Arrangement& arrangement, Asked asked) {
   std::vector<FormedProduct> forms = forms_of(forward, pass, arrangement);
-  if (parts)
-    for (FormedProduct& form : forms) restrict_to_parts(form, forward);
+  for (FormedProduct& form : forms) {
+    if (asked != Asked::whole) restrict_to_parts(form, forward);
+    if (asked == Asked::parts_with_whole_kernels) keep_kernels_whole(form, forward, pass);
+  }
   PartPlan found = best_of(hardware, std::move(forms));
   Plan& plan = found.plan;
   plan.macs = forward.macs();
@@ -68,7 +84,7 @@ PartPlan find_plan(const Hardware& hardware, const Convolution& forward, Pass pa
 // Everything a plan depends on.
 using Key = PlanKey;
 
-Key key_of(const Hardware& h, const Convolution& c, Pass pass, const Arrangement& arrangement, bool parts) {
+Key key_of(const Hardware& h, const Convolution& c, Pass pass, const Arrangement& arrangement, Asked asked) {
   const auto number = [](auto value) { return static_cast<double>(value); };
   Key key{number(h.tiles),
           number(h.workers),
@@ -99,7 +115,7 @@ Key key_of(const Hardware& h, const Convolution& c, Pass pass, const Arrangement
           number(pass),
           number(arrangement.input),
           number(arrangement.weights),
-          number(parts),
+          number(asked),
           number(c.groups),
           number(c.batch),
           number(c.in_channels),
@@ -175,12 +191,12 @@ PlanCache& plan_cache() {
 }
 
 PartPlan cached_plan(const Hardware& hardware, const Convolution& forward, Pass pass,
-                     const Arrangement& arrangement, bool parts) {
+                     const Arrangement& arrangement, Asked asked) {
   PlanCache& cache = plan_cache();
-  Key key = key_of(hardware, forward, pass, arrangement, parts);
+  Key key = key_of(hardware, forward, pass, arrangement, asked);
   PartPlan plan;
   if (cache.find(key, plan)) return plan;
-  plan = find_plan(hardware, forward, pass, arrangement, parts);
+  plan = find_plan(hardware, forward, pass, arrangement, asked);
   cache.keep(std::move(key), plan);
   return plan;
 }
@@ -189,12 +205,13 @@ PartPlan cached_plan(const Hardware& hardware, const Convolution& forward, Pass 
 
 Plan plan_convolution(const Hardware& hardware, const Convolution& forward, Pass pass,
                       const Arrangement& arrangement) {
-  return cached_plan(hardware, forward, pass, arrangement, false).plan;
+  return cached_plan(hardware, forward, pass, arrangement, Asked::whole).plan;
 }
 
 PartPlan plan_parts(const Hardware& hardware, const Convolution& forward, Pass pass,
-                    const Arrangement& arrangement) {
-  return cached_plan(hardware, forward, pass, arrangement, true);
+                    const Arrangement& arrangement, Kernels kernels) {
+  return cached_plan(hardware, forward, pass, arrangement,
+                     kernels == Kernels::whole ? Asked::parts_with_whole_kernels : Asked::parts);
 }
 
 double part_cycles(const Hardware& hardware, const PartPlan& plan, const Convolution& part, Pass pass,

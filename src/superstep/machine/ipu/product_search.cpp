@@ -105,8 +105,12 @@ class Search {
       if (split > tiles) break;
       partition_.kernel = split;
       split_rows(0, tiles / split);
-      if (kernel == 1) break;
+      if (kernel == 1 || product_.whole_kernel) break;
     }
+  }
+
+  std::int64_t most_splits(std::size_t axis, std::int64_t tiles) const {
+    return product_.most_row_splits.empty() ? tiles : std::min(tiles, product_.most_row_splits[axis]);
   }
 
   // Whether none of the splits of the axes from `axis` on can be the best.
@@ -120,11 +124,11 @@ class Search {
   void split_rows(std::size_t axis, std::int64_t tiles) {
     if (axis + 1 == product_.rows.size()) {
       const std::int64_t extent = product_.rows[axis];
-      partition_.rows[axis] = ceil_div(extent, ceil_div(extent, std::min(tiles, extent)));
+      partition_.rows[axis] = ceil_div(extent, ceil_div(extent, std::min(most_splits(axis, tiles), extent)));
       return consider();
     }
     if (hopeless(axis, tiles)) return;
-    for (std::int64_t split : distinct_splits(product_.rows[axis], tiles)) {
+    for (std::int64_t split : distinct_splits(product_.rows[axis], most_splits(axis, tiles))) {
       partition_.rows[axis] = split;
       split_rows(axis + 1, tiles / split);
     }

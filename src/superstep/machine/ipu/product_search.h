@@ -31,8 +31,10 @@ struct Product {
   Reorder left, right;      // rows x inputs, inputs x outputs
   bool can_swap = true;     // rows and outputs may change places
   // What a program that runs the plan part by part asks for.
-  bool whole_channels = false;  // neither outputs nor inputs are split
-  bool parts_only = false;      // no inputs in turn
+  std::vector<std::int64_t> most_row_splits;  // of each axis of `rows`; empty: any
+  bool whole_channels = false;                // neither outputs nor inputs are split
+  bool whole_kernel = false;                  // neither is the window's
+  bool parts_only = false;                    // no inputs in turn
 };
 
 // How operands are grouped for a vertex.

@@ -1,16 +1,19 @@
 // Partitions of products: the machine model's search, mapped onto the cuts of an operator.
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 #include "superstep/base/integers.h"
 #include "superstep/machine/ipu/superstep_cost.h"
 #include "superstep/op/product/convolution.h"
 #include "superstep/target/ipu/cut/choose.h"
+#include "superstep/target/ipu/cut/combining.h"
 
 namespace superstep::target::ipu {
 namespace {
 
 using machine::ipu::Convolution;
+using machine::ipu::Kernels;
 using machine::ipu::Pass;
 using machine::ipu::ProductForm;
 using op::ProductKind;
@@ -37,13 +40,13 @@ Convolution problem_of(ProductKind kind, const graph::Attributes& attributes, co
 class Mapping {
  public:
   Mapping(const machine::ipu::Hardware& hardware, const Operation& operation, const ProductChoice& choice,
-          Cuts cuts)
-      : hardware_(hardware), operation_(operation), choice_(choice) {
+          Cuts cuts, Kernels kernels)
+      : hardware_(hardware), operation_(operation), choice_(choice), kernels_(kernels) {
     partition_.cuts = std::move(cuts);
     for (const Cut& cut : partition_.cuts.axes) partition_.bounds.push_back({0, cut.units});
   }
 
-  Partition run(const Convolution& problem) {
+  const Partition& run(const Convolution& problem) {
     const machine::ipu::PartPlan& plan = choice_.plan;
     const machine::ipu::Partition& found = plan.partition;
     const bool swapped = plan.swapped;
@@ -57,7 +60,23 @@ class Mapping {
       rows(problem);
     if (choice_.pass != Pass::weight_gradient) terms(problem);
     turns(swapped ? CutRole::row : CutRole::output, found.serial_outputs);
-    return std::move(partition_);
+    return partition_;
+  }
+
+  // Whether the operands of a part are more than the share of a tile that plans keep within where they can.
+  bool crowds_a_tile() const {
+    const PartShape shape = middle();
+    return bytes_received(shape) + bytes_of(*shape.outputs[0], *operation_.outputs[0]) >
+           hardware_.memory_proportion * static_cast<double>(hardware_.tile_bytes);
+  }
+
+  // Cycles as far as parts decide them: of one in the middle in every turn, and of partial results that
+  // become one.
+  double cost() const {
+    const double parts = static_cast<double>(partition_.turns) * cost_of_middle();
+    if (partition_.partials() == 1) return parts;
+    const PartShape shape = middle();
+    return parts + combining_cycles(hardware_, shape.outputs[0]->element_count(), partition_.partials());
   }
 
  private:
@@ -108,6 +127,7 @@ class Mapping {
 
   std::vector<std::size_t> cuts_of(CutRole role) const {
     std::vector<std::size_t> list;
+    if (role == CutRole::tap && kernels_ == Kernels::whole) return list;
     for (std::size_t i = 0; i < partition_.cuts.axes.size(); ++i)
       if (partition_.cuts.axes[i].role == role) list.push_back(i);
     return list;
@@ -187,21 +207,29 @@ class Mapping {
     partition_.bounds = std::move(best);
   }
 
-  // Cycles of a part that has neighbours on all sides, and those in which it receives its operands.
-  double cost_of_middle() const {
+  // A part that has neighbours on all sides.
+  PartShape middle() const {
     std::int64_t number = 0;
     for (const Bounds& along : partition_.bounds) {
       const auto parts = static_cast<std::int64_t>(along.size()) - 1;
       number = number * parts + parts / 2;
     }
-    const PartShape shape =
-        part_shape(op::get(operation_.node->op), operation_, partition_, part_of(partition_, number));
-    double bytes = 0;
-    for (std::size_t i = 0; i < 2; ++i)
-      bytes += static_cast<double>(shape.inputs[i]->element_count()) *
-               static_cast<double>(size_in_bytes(operation_.inputs[i]->element));
+    return part_shape(op::get(operation_.node->op), operation_, partition_, part_of(partition_, number));
+  }
+
+  // Its cycles and those in which it receives its operands.
+  double cost_of_middle() const {
+    const PartShape shape = middle();
     return static_cast<double>(product_cycles(hardware_, choice_, operation_, shape)) +
-           machine::ipu::exchange_phase(hardware_, bytes).exchange;
+           machine::ipu::exchange_phase(hardware_, bytes_received(shape)).exchange;
+  }
+
+  static double bytes_of(const Shape& shape, const graph::ValueType& of) {
+    return static_cast<double>(shape.element_count()) * static_cast<double>(size_in_bytes(of.element));
+  }
+  double bytes_received(const PartShape& shape) const {
+    return bytes_of(*shape.inputs[0], *operation_.inputs[0]) +
+           bytes_of(*shape.inputs[1], *operation_.inputs[1]);
   }
 
   // The same parts by outer axes rather than inner ones, where that is possible: less is read twice around
@@ -231,6 +259,7 @@ class Mapping {
   const machine::ipu::Hardware& hardware_;
   const Operation& operation_;
   const ProductChoice& choice_;
+  Kernels kernels_;
   Partition partition_;
 };
 
@@ -254,9 +283,22 @@ std::optional<Choice> choose_product(const machine::ipu::Hardware& hardware, con
     product.arrangement.weights = backward && product.pass == Pass::data_gradient;
   else if (backward)
     product.arrangement = {.input = op::transposes_left(kind, *operation.attributes), .weights = true};
-  product.plan = machine::ipu::plan_parts(hardware, problem, product.pass, product.arrangement);
   const Operation& seen = flattening == Flattening::none ? operation : flattened;
-  return Choice{flattening, Mapping(hardware, seen, product, std::move(cuts)).run(problem), product};
+  // What is read again for every part of a kernel the search does not know exactly: parts of both kinds are
+  // compared, what is too much for a tile first.
+  Choice best;
+  std::pair<bool, double> least{true, std::numeric_limits<double>::infinity()};
+  for (const Kernels kernels : {Kernels::whole, Kernels::cut}) {
+    if (kernels == Kernels::cut && problem.kernel_positions() == 1) break;
+    product.plan = machine::ipu::plan_parts(hardware, problem, product.pass, product.arrangement, kernels);
+    Mapping mapping(hardware, seen, product, cuts, kernels);
+    const Partition& partition = mapping.run(problem);
+    const std::pair<bool, double> cost{mapping.crowds_a_tile(), mapping.cost()};
+    if (cost >= least) continue;
+    least = cost;
+    best = {flattening, partition, product};
+  }
+  return best;
 }
 
 std::uint64_t product_cycles(const machine::ipu::Hardware& hardware, const ProductChoice& choice,

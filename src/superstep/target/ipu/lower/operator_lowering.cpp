@@ -7,13 +7,12 @@
 
 #include "superstep/base/text.h"
 #include "superstep/target/ipu/cut/channel_group.h"
+#include "superstep/target/ipu/cut/combining.h"
 #include "superstep/target/ipu/cut/fused.h"
 #include "superstep/target/ipu/cut/operand_grid.h"
 
 namespace superstep::target::ipu {
 namespace {
-
-constexpr std::size_t most_partials = 32;  // that are added in one step
 
 bool reads_through_windows(const Partition& partition, std::size_t i) {
   if (i != 0) return false;
@@ -151,7 +150,7 @@ void OperatorLowering::emit(Work& work, bsp::Sequence& program, LoweredStep& ste
     program.add(bsp::Execute(set, name));
     step.more_compute_sets.push_back(name);
   };
-  if (work.weights.size() > most_partials) {
+  if (work.choice.partition.partials() > most_partials) {
     const std::string name = work.name + "/combine neighbours";
     add(name, combine_groups(work, name));
   }

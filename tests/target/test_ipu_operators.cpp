@@ -12,6 +12,7 @@
 #include "superstep/op/product/convolution.h"
 #include "superstep/op/rows/cumulative.h"
 #include "superstep/target/ipu/cut/choose.h"
+#include "superstep/target/ipu/cut/part.h"
 #include "superstep/target/ipu/ipu.h"
 #include "superstep/target/ipu/lower/lowering.h"
 #include "superstep/target/ipu/lower/planned.h"
@@ -246,6 +247,36 @@ TEST(IpuOperators, Products) {
   check("MatMul", {{2, 3, 9, 16}, {2, 3, 16, 11}});
   check("Gemm", {{5, 300}, {64, 300}, {64}}, {{"transB", std::int64_t{1}}});
   check("Gemm", {{48, 20}, {48, 31}}, {{"transA", std::int64_t{1}}, {"alpha", 0.5}});
+}
+
+// Gradients of products take operands in another order than they lie in. Where many parts read the same
+// elements all tiles put them in order first, in a step of its own, and those parts are not charged for it.
+TEST(IpuOperators, OperandsInOrderFirst) {
+  const graph::Graph graph = graph_of([](op::Builder& b) {
+    b.set_phase(graph::Phase::backward);
+    const op::Var dy = b.input("dy", ElementType::f32, {256, 96}),
+                  w = b.input("w", ElementType::f32, {96, 700});
+    return std::vector<op::Var>{b.node1("Gemm", {dy, w})};
+  });
+  const std::vector<Tensor> inputs = inputs_of(graph), expected = by_reference(graph, inputs);
+  for (const std::uint32_t tiles : {1u, 5u, 64u, 512u}) {
+    std::uint64_t vertices = 0;
+    expect_close(on_tiles(graph, inputs, tiles, 1, vertices)[0], expected[0], std::to_string(tiles));
+  }
+  const machine::ipu::Hardware hardware = target::ipu::hardware_of("gc200");
+  const target::ipu::Operation operation = target::ipu::operation_of(graph, graph.nodes().front());
+  auto choice = target::ipu::choose_product(hardware, operation);
+  ASSERT_TRUE(choice);
+  ASSERT_GT(choice->product->ordered.right, 0);
+  const auto part = target::ipu::part_shape(op::get("Gemm"), operation, choice->partition,
+                                            target::ipu::part_of(choice->partition, 0));
+  const auto without = target::ipu::product_cycles(hardware, *choice->product, operation, part);
+  choice->product->ordered = {};
+  EXPECT_LT(without, target::ipu::product_cycles(hardware, *choice->product, operation, part));
+  const bsp::Profile profile = target::ipu::timed_profile(graph, "gc200");
+  EXPECT_EQ(std::ranges::count_if(profile.compilation.compute_set_names,
+                                  [](const std::string& name) { return name.ends_with("/order"); }),
+            1);
 }
 
 // Long lines of running sums in blocks: lengths that blocks divide and that they do not, both ends, every

@@ -16,6 +16,7 @@
 #include "superstep/base/system/user_folders.h"
 #include "superstep/machine/ipu/kept_plans.h"
 #include "superstep/machine/ipu/planner_digest.h"
+#include "superstep/machine/ipu/superstep_cost.h"
 #include "superstep/machine/ipu/tile_share.h"
 
 namespace superstep::machine::ipu {
@@ -214,14 +215,43 @@ PartPlan plan_parts(const Hardware& hardware, const Convolution& forward, Pass p
                      kernels == Kernels::whole ? Asked::parts_with_whole_kernels : Asked::parts);
 }
 
-double part_cycles(const Hardware& hardware, const PartPlan& plan, const Convolution& part, Pass pass,
+namespace {
+
+// The product that a plan makes of (a part of) a convolution.
+Product product_by(const PartPlan& plan, const Convolution& convolution, Pass pass,
                    const Arrangement& arrangement) {
-  const std::int64_t combined = part.groups >= plan.combined ? plan.combined : 1;
-  Product product = product_of(part, pass, arrangement, plan.form, combined);
-  if (plan.swapped) product = swapped(product);
+  const std::int64_t combined = convolution.groups >= plan.combined ? plan.combined : 1;
+  const Product product = product_of(convolution, pass, arrangement, plan.form, combined);
+  return plan.swapped ? swapped(product) : product;
+}
+
+TileShare whole_of(const PartPlan& plan, const Product& product) {
   Partition whole;
   whole.rows.assign(product.rows.size(), 1);
-  return tile_cycles(hardware, product, plan.grain, share_of(product, plan.grain, whole));
+  return share_of(product, plan.grain, whole);
+}
+
+OrderedFirst turned(const PartPlan& plan, OrderedFirst ordered) {
+  if (plan.swapped) std::swap(ordered.left, ordered.right);
+  return ordered;
+}
+
+}  // namespace
+
+OrderedFirst ordered_first(const Hardware& hardware, const PartPlan& plan, const Convolution& forward,
+                           const Convolution& part, Pass pass, const Arrangement& arrangement) {
+  const TileShare share = whole_of(plan, product_by(plan, part, pass, arrangement));
+  return turned(plan, ordered_first(hardware, product_by(plan, forward, pass, arrangement), share));
+}
+
+double part_cycles(const Hardware& hardware, const PartPlan& plan, const Convolution& part, Pass pass,
+                   const Arrangement& arrangement, const OrderedFirst& ordered) {
+  const Product product = product_by(plan, part, pass, arrangement);
+  return tile_cycles(hardware, product, plan.grain, whole_of(plan, product), turned(plan, ordered));
+}
+
+double ordering_cycles(const Hardware& hardware, double bytes, std::int64_t atom) {
+  return rearrange_cycles(hardware, bytes, atom).rearrange;
 }
 
 void look_for_plans_in(std::filesystem::path path) {

@@ -36,6 +36,13 @@ Convolution problem_of(ProductKind kind, const graph::Attributes& attributes, co
   return machine::ipu::convolution_of(op::geometry_of(kind, attributes, first, second, out), element);
 }
 
+Convolution problem_of_part(const Operation& operation, const PartShape& shape) {
+  const ProductKind kind = op::traits_of(operation.node->op).product_kind;
+  const ElementType element = operation.inputs[0]->element;
+  if (!shape.windows.empty()) return machine::ipu::convolution_of(geometry_of(kind, shape), element);
+  return problem_of(kind, shape.attributes, *shape.inputs[0], *shape.inputs[1], *shape.outputs[0], element);
+}
+
 // Deals the splits of a product's dimensions out to the cuts of each role.
 class Mapping {
  public:
@@ -61,6 +68,13 @@ class Mapping {
     if (choice_.pass != Pass::weight_gradient) terms(problem);
     turns(swapped ? CutRole::row : CutRole::output, found.serial_outputs);
     return partition_;
+  }
+
+  // Operands of which parts have more than a tile's share of their elements, together.
+  machine::ipu::OrderedFirst ordered(const Convolution& problem) const {
+    return machine::ipu::ordered_first(hardware_, choice_.plan, problem,
+                                       problem_of_part(operation_, middle()), choice_.pass,
+                                       choice_.arrangement);
   }
 
   // Whether the operands of a part are more than the share of a tile that plans keep within where they can.
@@ -290,9 +304,11 @@ std::optional<Choice> choose_product(const machine::ipu::Hardware& hardware, con
   std::pair<bool, double> least{true, std::numeric_limits<double>::infinity()};
   for (const Kernels kernels : {Kernels::whole, Kernels::cut}) {
     if (kernels == Kernels::cut && problem.kernel_positions() == 1) break;
+    product.ordered = {};
     product.plan = machine::ipu::plan_parts(hardware, problem, product.pass, product.arrangement, kernels);
     Mapping mapping(hardware, seen, product, cuts, kernels);
     const Partition& partition = mapping.run(problem);
+    product.ordered = mapping.ordered(problem);
     const std::pair<bool, double> cost{mapping.crowds_a_tile(), mapping.cost()};
     if (cost >= least) continue;
     least = cost;
@@ -303,14 +319,9 @@ std::optional<Choice> choose_product(const machine::ipu::Hardware& hardware, con
 
 std::uint64_t product_cycles(const machine::ipu::Hardware& hardware, const ProductChoice& choice,
                              const Operation& operation, const PartShape& shape) {
-  const ProductKind kind = op::traits_of(operation.node->op).product_kind;
-  const ElementType element = operation.inputs[0]->element;
-  const Convolution part =
-      shape.windows.empty()
-          ? problem_of(kind, shape.attributes, *shape.inputs[0], *shape.inputs[1], *shape.outputs[0], element)
-          : machine::ipu::convolution_of(geometry_of(kind, shape), element);
-  return static_cast<std::uint64_t>(
-      machine::ipu::part_cycles(hardware, choice.plan, part, choice.pass, choice.arrangement));
+  return static_cast<std::uint64_t>(machine::ipu::part_cycles(hardware, choice.plan,
+                                                              problem_of_part(operation, shape), choice.pass,
+                                                              choice.arrangement, choice.ordered));
 }
 
 }  // namespace superstep::target::ipu

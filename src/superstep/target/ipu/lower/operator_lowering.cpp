@@ -134,6 +134,7 @@ void OperatorLowering::emit(Work& work, bsp::Sequence& program, LoweredStep& ste
     work.inputs.push_back(needed ? work.flat.input(i, values_.tensor(work.node.inputs[i])) : bsp::Tensor());
   }
   place_inputs(work);
+  order_inputs(work, program, step);
   make_outputs(work);
   const std::int64_t turns = work.choice.partition.turns;
   for (std::int64_t turn = 0; turn < turns; ++turn) {

@@ -1,12 +1,18 @@
 // Operators in parts on machines of few and many tiles, against the reference evaluation.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 
 #include "superstep/bsp/engine/engine.h"
 #include "superstep/machine/cost_model.h"
 #include "superstep/op/core/definition.h"
+#include "superstep/op/product/convolution.h"
+#include "superstep/op/rows/cumulative.h"
+#include "superstep/target/ipu/cut/choose.h"
+#include "superstep/target/ipu/cut/part.h"
 #include "superstep/target/ipu/ipu.h"
 #include "superstep/target/ipu/lower/lowering.h"
 #include "superstep/target/ipu/lower/planned.h"
@@ -71,13 +77,17 @@ void expect_close(const Tensor& actual, const Tensor& expected, const std::strin
     ASSERT_NEAR(actual.at(i), expected.at(i), 2e-6 * scale) << name << " at " << i;
 }
 
-void expect_as_reference(const char* name, const Build& build) {
-  const graph::Graph graph = graph_of(build);
-  const std::vector<Tensor> inputs = inputs_of(graph);
+std::vector<Tensor> by_reference(const graph::Graph& graph, std::span<const Tensor> inputs) {
   const auto reference = target::find_target("reference").compile([&](std::int64_t) { return graph; }, {});
   std::vector<Tensor> expected;
   for (const auto& port : reference->outputs()) expected.emplace_back(port.type.element, port.type.shape);
   reference->run(inputs, expected);
+  return expected;
+}
+
+void expect_as_reference(const char* name, const Build& build) {
+  const graph::Graph graph = graph_of(build);
+  const std::vector<Tensor> inputs = inputs_of(graph), expected = by_reference(graph, inputs);
   for (const std::uint32_t tiles : {1u, 7u, 96u}) {
     std::uint64_t vertices = 0, again = 0;
     const std::vector<Tensor> actual = on_tiles(graph, inputs, tiles, 1, vertices);
@@ -129,11 +139,167 @@ TEST(IpuOperators, WeightGradients) {
         {{"kernel_shape", Integers{1, 1}}, {"strides", Integers{2, 2}}});
 }
 
+// Which of an operator's kernel the planner cuts on so many tiles.
+int kernel_cuts(const graph::Graph& graph, std::uint32_t tiles) {
+  machine::ipu::Hardware hardware = target::ipu::hardware_of("gc200");
+  hardware.tiles = tiles;
+  const auto choice =
+      target::ipu::choose_product(hardware, target::ipu::operation_of(graph, graph.nodes().front()));
+  int cuts = 0;
+  for (std::size_t i = 0; choice && i < choice->partition.bounds.size(); ++i)
+    cuts += choice->partition.cuts.axes[i].taps >= 0 && choice->partition.bounds[i].size() > 2;
+  return cuts;
+}
+
+struct KernelCase {
+  const char* op;
+  std::vector<Shape> shapes;
+  graph::Attributes attributes;
+};
+
+// Large kernels on few positions and channels, where kernels are what is left to cut: in one to three
+// dimensions, with strides, dilations and groups.
+std::vector<KernelCase> kernel_cases() {
+  const auto with = [](std::vector<std::pair<const char*, Integers>> lists, std::int64_t group = 1) {
+    graph::Attributes attributes{{"group", group}};
+    for (auto& [name, list] : lists) attributes.set(name, list);
+    return attributes;
+  };
+  const char* by_weights = "superstep.ConvWeightGradient";
+  return {
+      {"Conv", {{1, 2, 11, 11}, {3, 2, 11, 11}, {3}}, with({{"strides", {4, 6}}, {"pads", {5, 4, 5, 3}}})},
+      {"Conv", {{1, 4, 40}, {2, 4, 13}, {2}}, with({{"dilations", {3}}})},
+      {"Conv", {{1, 2, 7, 6, 8}, {2, 2, 7, 5, 7}}, with({{"pads", {0, 0, 0, 0, 0, 1}}})},
+      {"ConvTranspose", {{1, 64, 2, 2}, {64, 1, 9, 9}, {1}}, with({{"strides", {3, 3}}})},
+      {by_weights,
+       {{1, 1, 20, 20}, {1, 2, 20, 20}},
+       with({{"kernel_shape", {11, 11}}, {"pads", {5, 5, 5, 5}}})},
+      {by_weights,
+       {{2, 2, 60}, {2, 3, 26}},
+       with({{"kernel_shape", {19}}, {"dilations", {2}}, {"pads", {1, 1}}})},
+      {by_weights, {{1, 4, 14, 14}, {1, 4, 10, 10}}, with({{"kernel_shape", {5, 5}}}, 2)},
+      {by_weights, {{1, 1, 8, 8, 8}, {1, 2, 4, 4, 4}}, with({{"kernel_shape", {5, 5, 5}}})}};
+}
+
+// On tiles that do not divide them.
+TEST(IpuOperators, KernelsInParts) {
+  int cuts = 0;
+  for (const auto& [op, shapes, attributes] : kernel_cases()) {
+    const Build build = [&](op::Builder& b) {
+      std::vector<op::Var> inputs;
+      for (const Shape& shape : shapes)
+        inputs.push_back(b.input("x" + std::to_string(inputs.size()), ElementType::f32, shape));
+      return b.node(op, inputs, attributes, 1);
+    };
+    const graph::Graph graph = graph_of(build);
+    const std::vector<Tensor> inputs = inputs_of(graph), expected = by_reference(graph, inputs);
+    int here = 0;
+    for (const std::uint32_t tiles : {1u, 2u, 3u, 5u, 8u, 13u, 21u, 32u, 48u, 64u}) {
+      here += kernel_cuts(graph, tiles);
+      std::uint64_t vertices = 0;
+      const std::vector<Tensor> actual = on_tiles(graph, inputs, tiles, 1, vertices);
+      expect_close(actual[0], expected[0], std::string(op) + " on " + std::to_string(tiles));
+    }
+    cuts += here > 0;
+  }
+  EXPECT_GE(cuts, 6);
+}
+
+// The first convolution in a graph: how its parts are planned with kernels cut and with whole ones, and which
+// of the two is chosen.
+struct BothPlans {
+  std::string cut, whole, chosen;
+};
+BothPlans both_plans(const char* name, const Shape& first, const Shape& second, const Shape& weights) {
+  const graph::Graph graph = graph_of([&](op::Builder& b) {
+    const op::Var x = b.input("x", ElementType::f32, first), y = b.input("y", ElementType::f32, second);
+    return std::vector<op::Var>{
+        b.node1(name, {x, y}, {{"kernel_shape", Integers{3, 3}}, {"pads", Integers{1, 1, 1, 1}}})};
+  });
+  const graph::Node& node = graph.nodes().front();
+  const machine::ipu::Hardware hardware = target::ipu::hardware_of("gc200");
+  const auto planned = [&](machine::ipu::Kernels kernels) {
+    const auto convolution =
+        machine::ipu::convolution_of(op::conv_geometry(node.attributes, first, weights), ElementType::f32);
+    const auto pass = machine::ipu::pass_of(op::traits_of(node.op).product_kind);
+    return machine::ipu::plan_parts(hardware, convolution, pass, {}, kernels).plan.partition;
+  };
+  const auto choice = target::ipu::choose_product(hardware, target::ipu::operation_of(graph, node));
+  return {planned(machine::ipu::Kernels::cut), planned(machine::ipu::Kernels::whole),
+          choice ? choice->product->plan.plan.partition : ""};
+}
+
+// Of the gradient by the weights of a layer with many positions and few channels parts that may have some of
+// the kernel receive more than the search thinks; of a smaller layer forwards they are the faster ones.
+TEST(IpuOperators, KernelsAreCutWhereThatIsCheaper) {
+  const Shape weights{32, 16, 3, 3};
+  const BothPlans gradient =
+      both_plans("superstep.ConvWeightGradient", {1, 16, 128, 128}, {1, 32, 128, 128}, weights);
+  EXPECT_NE(gradient.whole, gradient.cut);
+  EXPECT_EQ(gradient.chosen, gradient.whole);
+  const BothPlans forward = both_plans("Conv", {1, 16, 64, 64}, weights, weights);
+  EXPECT_NE(forward.whole, forward.cut);
+  EXPECT_EQ(forward.chosen, forward.cut);
+}
+
 TEST(IpuOperators, Products) {
   check("MatMul", {{3, 17, 40}, {40, 22}});
   check("MatMul", {{2, 3, 9, 16}, {2, 3, 16, 11}});
   check("Gemm", {{5, 300}, {64, 300}, {64}}, {{"transB", std::int64_t{1}}});
   check("Gemm", {{48, 20}, {48, 31}}, {{"transA", std::int64_t{1}}, {"alpha", 0.5}});
+}
+
+// Gradients of products take operands in another order than they lie in. Where many parts read the same
+// elements all tiles put them in order first, in a step of its own, and those parts are not charged for it.
+TEST(IpuOperators, OperandsInOrderFirst) {
+  const graph::Graph graph = graph_of([](op::Builder& b) {
+    b.set_phase(graph::Phase::backward);
+    const op::Var dy = b.input("dy", ElementType::f32, {256, 96}),
+                  w = b.input("w", ElementType::f32, {96, 700});
+    return std::vector<op::Var>{b.node1("Gemm", {dy, w})};
+  });
+  const std::vector<Tensor> inputs = inputs_of(graph), expected = by_reference(graph, inputs);
+  for (const std::uint32_t tiles : {1u, 5u, 64u, 512u}) {
+    std::uint64_t vertices = 0;
+    expect_close(on_tiles(graph, inputs, tiles, 1, vertices)[0], expected[0], std::to_string(tiles));
+  }
+  const machine::ipu::Hardware hardware = target::ipu::hardware_of("gc200");
+  const target::ipu::Operation operation = target::ipu::operation_of(graph, graph.nodes().front());
+  auto choice = target::ipu::choose_product(hardware, operation);
+  ASSERT_TRUE(choice);
+  ASSERT_GT(choice->product->ordered.right, 0);
+  const auto part = target::ipu::part_shape(op::get("Gemm"), operation, choice->partition,
+                                            target::ipu::part_of(choice->partition, 0));
+  const auto without = target::ipu::product_cycles(hardware, *choice->product, operation, part);
+  choice->product->ordered = {};
+  EXPECT_LT(without, target::ipu::product_cycles(hardware, *choice->product, operation, part));
+  const bsp::Profile profile = target::ipu::timed_profile(graph, "gc200");
+  EXPECT_EQ(std::ranges::count_if(profile.compilation.compute_set_names,
+                                  [](const std::string& name) { return name.ends_with("/order"); }),
+            1);
+}
+
+// Long lines of running sums in blocks: lengths that blocks divide and that they do not, both ends, every
+// direction, an axis in the middle; on one tile to many more than there are lines.
+TEST(IpuOperators, ScansInBlocks) {
+  for (const auto& [shape, axis] : std::vector<std::pair<Shape, int>>{
+           {{512}, 0}, {{1013}, 0}, {{2, 1200}, 1}, {{2, 521, 3}, 1}, {{600, 4}, -2}})
+    for (const bool exclusive : {false, true})
+      for (const bool reversed : {false, true}) {
+        const graph::Graph graph = graph_of([&](op::Builder& b) {
+          return std::vector<op::Var>{
+              op::cumsum(b.input("x", ElementType::f32, shape), axis, exclusive, reversed)};
+        });
+        const std::string name = fmt::format("{} axis {} {} {}", to_string(shape), axis, exclusive, reversed);
+        const graph::Graph blocks = target::ipu::prepare_for_tiles(graph);
+        EXPECT_EQ(std::ranges::count(blocks.nodes(), "CumSum", &graph::Node::op), 2) << name;
+        const std::vector<Tensor> inputs = inputs_of(graph), expected = by_reference(graph, inputs);
+        for (const std::uint32_t tiles : {1u, 3u, 7u, 16u, 33u, 64u}) {
+          std::uint64_t vertices = 0;
+          expect_close(on_tiles(blocks, inputs, tiles, 1, vertices)[0], expected[0],
+                       name + " on " + std::to_string(tiles));
+        }
+      }
 }
 
 TEST(IpuOperators, Reductions) {

@@ -8,6 +8,7 @@
 
 #include "superstep/graph/verify.h"
 #include "superstep/op/core/definition.h"
+#include "superstep/op/rows/cumulative.h"
 #include "superstep/op/rows/normalization.h"
 #include "superstep/op/rows/reduction.h"
 #include "superstep/op/training/optimizer.h"
@@ -293,19 +294,32 @@ graph::Graph classified(std::int64_t batch) {
   return graph;
 }
 
+// Running sums of a few lines, one of a length that nothing divides.
+graph::Graph summed_along(std::int64_t batch) {
+  graph::Graph graph("scans");
+  op::Builder b(graph);
+  const op::Var x = b.input("x", ElementType::f32, {batch, 1200}),
+                y = b.input("y", ElementType::f32, {batch, 1009, 2});
+  b.output("sums", op::cumsum(x, 1));
+  b.output("before", op::cumsum(x, -1, true));
+  b.output("behind", op::cumsum(y, 1, false, true));
+  b.output("last", op::cumsum(y, 1, true, true));
+  return graph;
+}
+
 TEST(TilesWithout, AnyPassThatMayBeLeftOutResultsStayRight) {
   std::set<std::string_view> done;
   for (const Pass& pass : all_passes("gc200", {})) {
     if (!pass.required.empty() || !done.insert(pass.name).second) continue;
     const auto target = ipu::gc200_without({std::string(pass.name)});
-    for (const GraphAtBatch& step :
-         {GraphAtBatch(momentum_of_two), GraphAtBatch(scaled_by_norms), GraphAtBatch(classified)})
+    for (const GraphAtBatch& step : {GraphAtBatch(momentum_of_two), GraphAtBatch(scaled_by_norms),
+                                     GraphAtBatch(classified), GraphAtBatch(summed_along)})
       expect_as_reference(*target, step, step, 1e-4, std::string(pass.name), 0);
     for (const GraphAtBatch& model : {GraphAtBatch(normalised), GraphAtBatch(normalised_by_sample)})
       expect_as_reference(*target, trained(model, *target), trained(model, find_target("reference")), 1e-3,
                           std::string(pass.name) + ", trained", 0);
   }
-  EXPECT_EQ(done.size(), 11u);
+  EXPECT_EQ(done.size(), 12u);
 }
 
 // Each of the models above is one that a pass for tiles changes.
@@ -320,6 +334,7 @@ TEST(TilesWithout, ThePassesForTilesHaveSomethingToDo) {
   EXPECT_TRUE(changing(trained(normalised, find_target("gc200"))(4)).contains("normalize_by_moments"));
   EXPECT_TRUE(changing(normalised_by_sample(4)).contains("normalize_by_group_moments"));
   EXPECT_TRUE(changing(classified(4)).contains("find_with_its_value"));
+  EXPECT_TRUE(changing(summed_along(4)).contains("scan_in_blocks"));
   EXPECT_TRUE(changing(momentum_of_two(4)).contains("optimize_apart"));
   EXPECT_TRUE(changing(scaled_by_norms(4)).contains("optimize_by_norms"));
 }

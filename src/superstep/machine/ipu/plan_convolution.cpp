@@ -16,6 +16,7 @@
 #include "superstep/base/system/user_folders.h"
 #include "superstep/machine/ipu/kept_plans.h"
 #include "superstep/machine/ipu/planner_digest.h"
+#include "superstep/machine/ipu/superstep_cost.h"
 #include "superstep/machine/ipu/tile_share.h"
 
 namespace superstep::machine::ipu {
@@ -43,12 +44,18 @@ PartPlan best_of(const Hardware& hardware, std::vector<FormedProduct> forms) {
   }
 }
 
-// A program runs parts that are the same pass on slices of the operands: kernels stay whole, groups that are
-// done together keep their channels, and every partial sum is there at once.
-void restrict_to_parts(FormedProduct& form, const Convolution& forward, Pass pass) {
+// A program runs parts that are the same pass on slices of the operands: groups that are done together keep
+// their channels, and every partial sum is there at once.
+void restrict_to_parts(FormedProduct& form, const Convolution& forward) {
   Product& product = form.product;
   product.parts_only = true;
   product.whole_channels = form.combined > 1 || (forward.groups > 1 && !forward.axes.empty());
+}
+
+// Of a gradient by the weights the kernel is among the rows, behind the channels.
+void keep_kernels_whole(FormedProduct& form, const Convolution& forward, Pass pass) {
+  Product& product = form.product;
+  product.whole_kernel = true;
   if (pass != Pass::weight_gradient) return;
   const std::int64_t kernel = forward.kernel_positions();
   if (form.form == ProductForm::weight_gradient && kernel > 1) product.rows = {forward.in_channels, kernel};
@@ -56,11 +63,16 @@ void restrict_to_parts(FormedProduct& form, const Convolution& forward, Pass pas
   product.most_row_splits[0] = product.rows[0];
 }
 
+// What a plan is asked for: that of a whole operator, or one that a program runs part by part.
+enum class Asked : std::uint8_t { whole, parts, parts_with_whole_kernels };
+
 PartPlan find_plan(const Hardware& hardware, const Convolution& forward, Pass pass,
-                   const Arrangement& arrangement, bool parts) {
+                   const Arrangement& arrangement, Asked asked) {
   std::vector<FormedProduct> forms = forms_of(forward, pass, arrangement);
-  if (parts)
-    for (FormedProduct& form : forms) restrict_to_parts(form, forward, pass);
+  for (FormedProduct& form : forms) {
+    if (asked != Asked::whole) restrict_to_parts(form, forward);
+    if (asked == Asked::parts_with_whole_kernels) keep_kernels_whole(form, forward, pass);
+  }
   PartPlan found = best_of(hardware, std::move(forms));
   Plan& plan = found.plan;
   plan.macs = forward.macs();
@@ -73,7 +85,7 @@ PartPlan find_plan(const Hardware& hardware, const Convolution& forward, Pass pa
 // Everything a plan depends on.
 using Key = PlanKey;
 
-Key key_of(const Hardware& h, const Convolution& c, Pass pass, const Arrangement& arrangement, bool parts) {
+Key key_of(const Hardware& h, const Convolution& c, Pass pass, const Arrangement& arrangement, Asked asked) {
   const auto number = [](auto value) { return static_cast<double>(value); };
   Key key{number(h.tiles),
           number(h.workers),
@@ -104,7 +116,7 @@ Key key_of(const Hardware& h, const Convolution& c, Pass pass, const Arrangement
           number(pass),
           number(arrangement.input),
           number(arrangement.weights),
-          number(parts),
+          number(asked),
           number(c.groups),
           number(c.batch),
           number(c.in_channels),
@@ -180,12 +192,12 @@ PlanCache& plan_cache() {
 }
 
 PartPlan cached_plan(const Hardware& hardware, const Convolution& forward, Pass pass,
-                     const Arrangement& arrangement, bool parts) {
+                     const Arrangement& arrangement, Asked asked) {
   PlanCache& cache = plan_cache();
-  Key key = key_of(hardware, forward, pass, arrangement, parts);
+  Key key = key_of(hardware, forward, pass, arrangement, asked);
   PartPlan plan;
   if (cache.find(key, plan)) return plan;
-  plan = find_plan(hardware, forward, pass, arrangement, parts);
+  plan = find_plan(hardware, forward, pass, arrangement, asked);
   cache.keep(std::move(key), plan);
   return plan;
 }
@@ -194,22 +206,52 @@ PartPlan cached_plan(const Hardware& hardware, const Convolution& forward, Pass 
 
 Plan plan_convolution(const Hardware& hardware, const Convolution& forward, Pass pass,
                       const Arrangement& arrangement) {
-  return cached_plan(hardware, forward, pass, arrangement, false).plan;
+  return cached_plan(hardware, forward, pass, arrangement, Asked::whole).plan;
 }
 
 PartPlan plan_parts(const Hardware& hardware, const Convolution& forward, Pass pass,
-                    const Arrangement& arrangement) {
-  return cached_plan(hardware, forward, pass, arrangement, true);
+                    const Arrangement& arrangement, Kernels kernels) {
+  return cached_plan(hardware, forward, pass, arrangement,
+                     kernels == Kernels::whole ? Asked::parts_with_whole_kernels : Asked::parts);
+}
+
+namespace {
+
+// The product that a plan makes of (a part of) a convolution.
+Product product_by(const PartPlan& plan, const Convolution& convolution, Pass pass,
+                   const Arrangement& arrangement) {
+  const std::int64_t combined = convolution.groups >= plan.combined ? plan.combined : 1;
+  const Product product = product_of(convolution, pass, arrangement, plan.form, combined);
+  return plan.swapped ? swapped(product) : product;
+}
+
+TileShare whole_of(const PartPlan& plan, const Product& product) {
+  Partition whole;
+  whole.rows.assign(product.rows.size(), 1);
+  return share_of(product, plan.grain, whole);
+}
+
+OrderedFirst turned(const PartPlan& plan, OrderedFirst ordered) {
+  if (plan.swapped) std::swap(ordered.left, ordered.right);
+  return ordered;
+}
+
+}  // namespace
+
+OrderedFirst ordered_first(const Hardware& hardware, const PartPlan& plan, const Convolution& forward,
+                           const Convolution& part, Pass pass, const Arrangement& arrangement) {
+  const TileShare share = whole_of(plan, product_by(plan, part, pass, arrangement));
+  return turned(plan, ordered_first(hardware, product_by(plan, forward, pass, arrangement), share));
 }
 
 double part_cycles(const Hardware& hardware, const PartPlan& plan, const Convolution& part, Pass pass,
-                   const Arrangement& arrangement) {
-  const std::int64_t combined = part.groups >= plan.combined ? plan.combined : 1;
-  Product product = product_of(part, pass, arrangement, plan.form, combined);
-  if (plan.swapped) product = swapped(product);
-  Partition whole;
-  whole.rows.assign(product.rows.size(), 1);
-  return tile_cycles(hardware, product, plan.grain, share_of(product, plan.grain, whole));
+                   const Arrangement& arrangement, const OrderedFirst& ordered) {
+  const Product product = product_by(plan, part, pass, arrangement);
+  return tile_cycles(hardware, product, plan.grain, whole_of(plan, product), turned(plan, ordered));
+}
+
+double ordering_cycles(const Hardware& hardware, double bytes, std::int64_t atom) {
+  return rearrange_cycles(hardware, bytes, atom).rearrange;
 }
 
 void look_for_plans_in(std::filesystem::path path) {

@@ -105,7 +105,7 @@ class Search {
       if (split > tiles) break;
       partition_.kernel = split;
       split_rows(0, tiles / split);
-      if (kernel == 1 || product_.parts_only) break;
+      if (kernel == 1 || product_.whole_kernel) break;
     }
   }
 

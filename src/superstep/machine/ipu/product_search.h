@@ -33,7 +33,8 @@ struct Product {
   // What a program that runs the plan part by part asks for.
   std::vector<std::int64_t> most_row_splits;  // of each axis of `rows`; empty: any
   bool whole_channels = false;                // neither outputs nor inputs are split
-  bool parts_only = false;                    // neither inputs in turn nor kernels split
+  bool whole_kernel = false;                  // neither is the window's
+  bool parts_only = false;                    // no inputs in turn
 };
 
 // How operands are grouped for a vertex.

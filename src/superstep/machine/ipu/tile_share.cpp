@@ -215,14 +215,29 @@ double all_right(const Product& product) {
   return count;
 }
 
-// Either all tiles share the copy before the exchange, or each tile makes it of what it received.
+// A copy that all tiles share before the exchange.
+Cycles reorder_first(const Hardware& hardware, const Reorder& reorder, double all_bytes) {
+  const double spread = all_bytes / static_cast<double>(hardware.tiles);
+  return rearrange_cycles(hardware, spread, reorder.atom) + exchange_phase(hardware, spread);
+}
+
+bool reorders_first(const Hardware& hardware, const Reorder& reorder, double tile_bytes, double all_bytes) {
+  return reorder.needed && !reorder.expands &&
+         reorder_first(hardware, reorder, all_bytes).total() <
+             rearrange_cycles(hardware, tile_bytes, reorder.atom).total();
+}
+
+// Either that, or each tile makes it of what it received.
 Cycles reorder_cycles(const Hardware& hardware, const Reorder& reorder, double tile_bytes, double all_bytes) {
   if (!reorder.needed) return {};
-  const Cycles here = rearrange_cycles(hardware, tile_bytes, reorder.atom);
-  if (reorder.expands) return here;
-  const double spread = all_bytes / static_cast<double>(hardware.tiles);
-  const Cycles before = rearrange_cycles(hardware, spread, reorder.atom) + exchange_phase(hardware, spread);
-  return here.total() <= before.total() ? here : before;
+  return reorders_first(hardware, reorder, tile_bytes, all_bytes)
+             ? reorder_first(hardware, reorder, all_bytes)
+             : rearrange_cycles(hardware, tile_bytes, reorder.atom);
+}
+
+// Elements of the left operand as a copy has them, a folded window's more than once.
+double left_copied(const TileShare& share) {
+  return static_cast<double>(share.groups * share.positions * share.inputs);
 }
 
 Cycles gather_cycles(const Hardware& hardware, const Product& product, const Partition& partition,
@@ -276,16 +291,23 @@ double temporary_bytes(const Product& product, const TileShare& share) {
          share.partials * static_cast<double>(bytes_of(product.partials));
 }
 
+OrderedFirst ordered_first(const Hardware& hardware, const Product& product, const TileShare& share) {
+  const double bytes = static_cast<double>(bytes_of(product.element));
+  OrderedFirst ordered;
+  if (reorders_first(hardware, product.left, left_copied(share) * bytes, all_left(product) * bytes))
+    ordered.left = product.left.atom;
+  if (reorders_first(hardware, product.right, share.right * bytes, all_right(product) * bytes))
+    ordered.right = product.right.atom;
+  return ordered;
+}
+
 double tile_cycles(const Hardware& hardware, const Product& product, const Grain& grain,
-                   const TileShare& share) {
+                   const TileShare& share, const OrderedFirst& ordered) {
   const double bytes = static_cast<double>(bytes_of(product.element));
   double cycles = vertex_cycles(hardware, product, grain, share);
-  if (product.left.needed)
-    cycles +=
-        rearrange_cycles(hardware, static_cast<double>(share.groups * share.positions * share.inputs) * bytes,
-                         product.left.atom)
-            .rearrange;
-  if (product.right.needed)
+  if (product.left.needed && ordered.left == 0)
+    cycles += rearrange_cycles(hardware, left_copied(share) * bytes, product.left.atom).rearrange;
+  if (product.right.needed && ordered.right == 0)
     cycles += rearrange_cycles(hardware, share.right * bytes, product.right.atom).rearrange;
   return cycles;
 }
@@ -313,9 +335,7 @@ Cycles cycles_of(const Hardware& hardware, const Product& product, const Grain& 
   const double bytes = static_cast<double>(bytes_of(product.element));
   const std::int64_t depth = partition.inputs * partition.kernel;
   Cycles turn = gather_cycles(hardware, product, partition, share);
-  turn += reorder_cycles(hardware, product.left,
-                         static_cast<double>(share.groups * share.positions * share.inputs) * bytes,
-                         all_left(product) * bytes);
+  turn += reorder_cycles(hardware, product.left, left_copied(share) * bytes, all_left(product) * bytes);
   turn += reorder_cycles(hardware, product.right, share.right * bytes, all_right(product) * bytes);
   turn.compute += vertex_cycles(hardware, product, grain, share);
   turn.sync += hardware.sync_cycles;

@@ -37,10 +37,18 @@ double compute_bound(const Hardware& hardware, const Product& product, const Gra
 
 double temporary_bytes(const Product& product, const TileShare& share);
 
-// Cycles of the vertex of such a share, and of putting its operands in order on the tile: all that its tile
-// computes.
+// Operands that all tiles together put in order, each an even share, before those that compute receive them:
+// the bytes that stay together in such a copy; 0: who computes does it.
+struct OrderedFirst {
+  std::int64_t left = 0, right = 0;
+};
+// Those for which that takes fewer cycles, `share` being a tile's.
+OrderedFirst ordered_first(const Hardware& hardware, const Product& product, const TileShare& share);
+
+// Cycles of the vertex of such a share, and of putting its other operands in order on the tile: all that its
+// tile computes.
 double tile_cycles(const Hardware& hardware, const Product& product, const Grain& grain,
-                   const TileShare& share);
+                   const TileShare& share, const OrderedFirst& ordered = {});
 
 // The cycles of a plan, which is what a search compares.
 Cycles cycles_of(const Hardware& hardware, const Product& product, const Grain& grain,

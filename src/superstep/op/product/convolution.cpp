@@ -90,9 +90,7 @@ std::vector<double> biased(const EvaluateContext& context, std::int64_t channels
   return values;
 }
 
-void evaluate_conv(const EvaluateContext& context) {
-  const ConvGeometry g =
-      conv_geometry(context.attributes, context.input(0).shape(), context.input(1).shape());
+void evaluate_forward(const ConvGeometry& g, const EvaluateContext& context) {
   const std::vector<double> x = widen<double>(context.input(0)), w = widen<double>(context.input(1));
   std::vector<double> y = biased(context, context.output(0).shape()[1]);
   // What lies in the padding is left out, also where a weight is infinite.
@@ -110,9 +108,7 @@ void evaluate_conv(const EvaluateContext& context) {
   narrow(y, context.output(0));
 }
 
-void evaluate_conv_transpose(const EvaluateContext& context) {
-  const ConvGeometry g =
-      conv_transpose_geometry(context.attributes, context.input(0).shape(), context.input(1).shape());
+void evaluate_transposed(const ConvGeometry& g, const EvaluateContext& context) {
   const std::vector<double> y = widen<double>(context.input(0)), w = widen<double>(context.input(1));
   std::vector<double> x = biased(context, context.output(0).shape()[1]);
   const std::int64_t stride = g.windows.back().stride;
@@ -125,9 +121,7 @@ void evaluate_conv_transpose(const EvaluateContext& context) {
   narrow(x, context.output(0));
 }
 
-void evaluate_weight_gradient(const EvaluateContext& context) {
-  const ConvGeometry g =
-      conv_geometry(context.attributes, context.input(0).shape(), context.output(0).shape());
+void evaluate_by_weights(const ConvGeometry& g, const EvaluateContext& context) {
   const std::vector<double> x = widen<double>(context.input(0)), dy = widen<double>(context.input(1));
   std::vector<double> dw(static_cast<std::size_t>(context.output(0).element_count()));
   const std::int64_t stride = g.windows.back().stride;
@@ -138,6 +132,14 @@ void evaluate_weight_gradient(const EvaluateContext& context) {
     dw[static_cast<std::size_t>(wo)] += total;
   });
   narrow(dw, context.output(0));
+}
+
+template <ProductKind kind>
+void evaluate(const EvaluateContext& context) {
+  evaluate_convolution(kind,
+                       geometry_of(kind, context.attributes, context.input(0).shape(),
+                                   context.input(1).shape(), context.output(0).shape()),
+                       context);
 }
 
 // The sum over everything but channels: the cotangent of a bias.
@@ -317,6 +319,14 @@ ConvGeometry geometry_of(ProductKind kind, const Attributes& attributes, const S
   return conv_geometry(attributes, first, kind == ProductKind::weight_gradient ? result : second);
 }
 
+void evaluate_convolution(ProductKind kind, const ConvGeometry& geometry, const EvaluateContext& context) {
+  switch (kind) {
+    case ProductKind::transposed_convolution: return evaluate_transposed(geometry, context);
+    case ProductKind::weight_gradient: return evaluate_by_weights(geometry, context);
+    default: return evaluate_forward(geometry, context);
+  }
+}
+
 double conv_flops(const ConvGeometry& g) {
   double flops = 2.0 * static_cast<double>(g.batch * g.group) * static_cast<double>(g.in_per_group) *
                  static_cast<double>(g.out_per_group);
@@ -369,7 +379,7 @@ std::span<const Definition> convolution_operators() {
                   .product_kind = ProductKind::convolution},
        .infer = infer_conv,
        .flops = flops_conv,
-       .evaluate = evaluate_conv,
+       .evaluate = evaluate<ProductKind::convolution>,
        .vjp = vjp_conv,
        .jvp = jvp_conv},
       {.name = "ConvTranspose",
@@ -385,7 +395,7 @@ std::span<const Definition> convolution_operators() {
                   .product_kind = ProductKind::transposed_convolution},
        .infer = infer_conv_transpose,
        .flops = flops_conv_transpose,
-       .evaluate = evaluate_conv_transpose,
+       .evaluate = evaluate<ProductKind::transposed_convolution>,
        .vjp = vjp_conv_transpose,
        .jvp = jvp_conv_transpose},
       {.name = "superstep.ConvWeightGradient",
@@ -398,7 +408,7 @@ std::span<const Definition> convolution_operators() {
                   .product_kind = ProductKind::weight_gradient},
        .infer = infer_weight_gradient,
        .flops = flops_weight_gradient,
-       .evaluate = evaluate_weight_gradient,
+       .evaluate = evaluate<ProductKind::weight_gradient>,
        .vjp = vjp_weight_gradient,
        .jvp = jvp_weight_gradient,
        .decompose = decompose_weight_gradient},

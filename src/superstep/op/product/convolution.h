@@ -67,6 +67,9 @@ inline bool is_matrix_product(ProductKind kind) {
 inline bool transposes_left(ProductKind kind, const Attributes& attributes) {
   return kind == ProductKind::scaled_matrices && attributes.integer("transA", 0) != 0;
 }
+// Evaluates the operator of this kind on a geometry that attributes need not be able to say: windows may lie
+// where padding would be negative, and what they do not reach is zero.
+void evaluate_convolution(ProductKind kind, const ConvGeometry& geometry, const EvaluateContext& context);
 double conv_flops(const ConvGeometry& geometry);  // 2 a multiply-accumulate; padding counts
 
 std::span<const Definition> convolution_operators();

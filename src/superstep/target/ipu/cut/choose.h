@@ -14,6 +14,7 @@ struct ProductChoice {
   machine::ipu::PartPlan plan;
   machine::ipu::Pass pass = machine::ipu::Pass::forward;
   machine::ipu::Arrangement arrangement;
+  machine::ipu::OrderedFirst ordered = {};  // the first operand (left) and the second
 };
 
 struct Choice {

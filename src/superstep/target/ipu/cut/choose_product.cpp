@@ -1,14 +1,19 @@
 // Partitions of products: the machine model's search, mapped onto the cuts of an operator.
 #include <algorithm>
+#include <limits>
+#include <utility>
 
 #include "superstep/base/integers.h"
+#include "superstep/machine/ipu/superstep_cost.h"
 #include "superstep/op/product/convolution.h"
 #include "superstep/target/ipu/cut/choose.h"
+#include "superstep/target/ipu/cut/combining.h"
 
 namespace superstep::target::ipu {
 namespace {
 
 using machine::ipu::Convolution;
+using machine::ipu::Kernels;
 using machine::ipu::Pass;
 using machine::ipu::ProductForm;
 using op::ProductKind;
@@ -31,35 +36,112 @@ Convolution problem_of(ProductKind kind, const graph::Attributes& attributes, co
   return machine::ipu::convolution_of(op::geometry_of(kind, attributes, first, second, out), element);
 }
 
+Convolution problem_of_part(const Operation& operation, const PartShape& shape) {
+  const ProductKind kind = op::traits_of(operation.node->op).product_kind;
+  const ElementType element = operation.inputs[0]->element;
+  if (!shape.windows.empty()) return machine::ipu::convolution_of(geometry_of(kind, shape), element);
+  return problem_of(kind, shape.attributes, *shape.inputs[0], *shape.inputs[1], *shape.outputs[0], element);
+}
+
 // Deals the splits of a product's dimensions out to the cuts of each role.
 class Mapping {
  public:
-  Mapping(const ProductChoice& choice, Cuts cuts) : choice_(choice) {
+  Mapping(const machine::ipu::Hardware& hardware, const Operation& operation, const ProductChoice& choice,
+          Cuts cuts, Kernels kernels)
+      : hardware_(hardware), operation_(operation), choice_(choice), kernels_(kernels) {
     partition_.cuts = std::move(cuts);
     for (const Cut& cut : partition_.cuts.axes) partition_.bounds.push_back({0, cut.units});
   }
 
-  Partition run(const Convolution& problem) {
+  const Partition& run(const Convolution& problem) {
     const machine::ipu::PartPlan& plan = choice_.plan;
     const machine::ipu::Partition& found = plan.partition;
     const bool swapped = plan.swapped;
     const std::int64_t outputs = found.outputs * found.serial_outputs;
     spread(cuts_of(CutRole::group), found.groups, plan.combined);
     spread(cuts_of(CutRole::output), swapped ? found.rows[0] : outputs, swapped ? 1 : plan.grain.outputs);
+    if (choice_.pass == Pass::weight_gradient) summed_positions();
     if (swapped)
       spread(cuts_of(CutRole::row), outputs, plan.grain.outputs);
     else
       rows(problem);
-    const bool folded = plan.form == ProductForm::folded || plan.form == ProductForm::folded_last;
-    const bool positions = choice_.pass == Pass::weight_gradient;
-    spread(cuts_of(CutRole::summed), found.inputs, folded || positions ? 1 : plan.grain.inputs);
+    if (choice_.pass != Pass::weight_gradient) terms(problem);
     turns(swapped ? CutRole::row : CutRole::output, found.serial_outputs);
-    return std::move(partition_);
+    return partition_;
+  }
+
+  // Operands of which parts have more than a tile's share of their elements, together.
+  machine::ipu::OrderedFirst ordered(const Convolution& problem) const {
+    return machine::ipu::ordered_first(hardware_, choice_.plan, problem,
+                                       problem_of_part(operation_, middle()), choice_.pass,
+                                       choice_.arrangement);
+  }
+
+  // Whether the operands of a part are more than the share of a tile that plans keep within where they can.
+  bool crowds_a_tile() const {
+    const PartShape shape = middle();
+    return bytes_received(shape) + bytes_of(*shape.outputs[0], *operation_.outputs[0]) >
+           hardware_.memory_proportion * static_cast<double>(hardware_.tile_bytes);
+  }
+
+  // Cycles as far as parts decide them: of one in the middle in every turn, and of partial results that
+  // become one.
+  double cost() const {
+    const double parts = static_cast<double>(partition_.turns) * cost_of_middle();
+    if (partition_.partials() == 1) return parts;
+    const PartShape shape = middle();
+    return parts + combining_cycles(hardware_, shape.outputs[0]->element_count(), partition_.partials());
   }
 
  private:
+  // Of what is summed over along one dimension of the product: channels, and what the form folds into them.
+  void terms(const Convolution& problem) {
+    const machine::ipu::PartPlan& plan = choice_.plan;
+    std::vector<std::size_t> cuts = cuts_of(CutRole::summed);
+    const std::vector<std::size_t> kept = kept_axes(problem);
+    const bool last = plan.form == ProductForm::folded_last;
+    if ((last || plan.form == ProductForm::windowed) && !kept.empty())
+      kernel(kept.front(), plan.partition.kernel);
+    if (!last && plan.form != ProductForm::folded)
+      return spread(cuts, plan.partition.inputs, plan.grain.inputs);
+    std::vector<std::size_t> taps = cuts_of(CutRole::tap);
+    if (last)
+      std::erase_if(taps, [&](std::size_t cut) {
+        return partition_.cuts.axes[cut].taps != static_cast<int>(kept.back());
+      });
+    by_cost(cuts, taps, plan.partition.inputs);
+  }
+
+  // The positions of a gradient by the weights. Where the window is kept, its kernel is what lies along the
+  // first axis of them.
+  void summed_positions() {
+    const machine::ipu::PartPlan& plan = choice_.plan;
+    std::vector<std::size_t> cuts = cuts_of(CutRole::summed);
+    if (plan.form == ProductForm::weight_gradient_windowed)
+      std::erase_if(cuts, [&](std::size_t cut) {
+        const bool first = partition_.cuts.axes[cut].window == 0;
+        if (first) set(cut, plan.partition.kernel, 1);
+        return first;
+      });
+    spread(cuts, plan.partition.inputs, 1);
+  }
+
+  void kernel(std::size_t axis, std::int64_t parts) {
+    for (const std::size_t cut : cuts_of(CutRole::tap))
+      if (partition_.cuts.axes[cut].taps == static_cast<int>(axis)) set(cut, parts, 1);
+  }
+
+  // The spatial axes that the product has: a gradient by the data has none where there was one result.
+  std::vector<std::size_t> kept_axes(const Convolution& problem) const {
+    std::vector<std::size_t> kept;
+    for (std::size_t axis = 0; axis < problem.axes.size(); ++axis)
+      if (choice_.pass != Pass::data_gradient || problem.axes[axis].output > 1) kept.push_back(axis);
+    return kept;
+  }
+
   std::vector<std::size_t> cuts_of(CutRole role) const {
     std::vector<std::size_t> list;
+    if (role == CutRole::tap && kernels_ == Kernels::whole) return list;
     for (std::size_t i = 0; i < partition_.cuts.axes.size(); ++i)
       if (partition_.cuts.axes[i].role == role) list.push_back(i);
     return list;
@@ -82,13 +164,10 @@ class Mapping {
     const std::vector<std::int64_t>& splits = choice_.plan.partition.rows;
     const std::vector<std::size_t> cuts = cuts_of(CutRole::row);
     const ProductForm form = choice_.plan.form;
-    if (choice_.pass == Pass::weight_gradient || form == ProductForm::collapsed ||
-        form == ProductForm::folded)
-      return spread(cuts, splits[0], 1);
+    if (choice_.pass == Pass::weight_gradient) return kernel_rows();
+    if (form == ProductForm::collapsed || form == ProductForm::folded) return spread(cuts, splits[0], 1);
     std::vector<std::int64_t> by_axis(problem.axes.size(), 1);
-    std::vector<std::size_t> kept;  // those that the product has
-    for (std::size_t axis = 0; axis < problem.axes.size(); ++axis)
-      if (choice_.pass != Pass::data_gradient || problem.axes[axis].output > 1) kept.push_back(axis);
+    std::vector<std::size_t> kept = kept_axes(problem);
     if (form == ProductForm::folded_last)  // batch, the last, the others
       std::rotate(kept.begin(), kept.end() - 1, kept.end());
     for (std::size_t i = 0; i < kept.size() && i + 1 < splits.size(); ++i) by_axis[kept[i]] = splits[i + 1];
@@ -100,6 +179,71 @@ class Mapping {
     }
     found = outermost_first(units, std::move(found));
     for (std::size_t i = 0; i < cuts.size(); ++i) set(cuts[i], found[i], 1);
+  }
+
+  // Of a gradient by the weights: input channels, and the kernel's positions, which are its results. They are
+  // one dimension of the product, or each its own: channels, the last axis of the kernel, the others.
+  void kernel_rows() {
+    const std::vector<std::int64_t>& splits = choice_.plan.partition.rows;
+    std::vector<std::size_t> cuts = cuts_of(CutRole::row);
+    if (choice_.plan.form == ProductForm::weight_gradient_windowed) {
+      spread(cuts, splits[0], 1);
+      kernel(splits.size() - 2, splits[1]);
+      for (std::size_t axis = 0; axis + 2 < splits.size(); ++axis) kernel(axis, splits[axis + 2]);
+      return;
+    }
+    by_cost(cuts, cuts_of(CutRole::tap), splits[0]);
+  }
+
+  // Channels and positions of the kernel into so many parts together. To share out a kernel is to read most
+  // of the input again for every part of it, to share out channels is not, but these may be too few: the
+  // largest part says by its cycles and bytes.
+  void by_cost(const std::vector<std::size_t>& channels, const std::vector<std::size_t>& taps,
+               std::int64_t parts) {
+    std::vector<Bounds> best;
+    double least = std::numeric_limits<double>::infinity();
+    const auto consider = [&](std::int64_t rest) {
+      spread(channels, rest, 1);
+      if (const double cost = cost_of_middle(); cost < least) {
+        least = cost;
+        best = partition_.bounds;
+      }
+    };
+    const auto descend = [&](auto& self, std::size_t next, std::int64_t rest) -> void {
+      if (next == taps.size()) return consider(rest);
+      for (const std::int64_t split :
+           machine::ipu::distinct_splits(partition_.cuts.axes[taps[next]].units, rest)) {
+        set(taps[next], split, 1);
+        self(self, next + 1, rest / split);
+      }
+    };
+    descend(descend, 0, parts);
+    partition_.bounds = std::move(best);
+  }
+
+  // A part that has neighbours on all sides.
+  PartShape middle() const {
+    std::int64_t number = 0;
+    for (const Bounds& along : partition_.bounds) {
+      const auto parts = static_cast<std::int64_t>(along.size()) - 1;
+      number = number * parts + parts / 2;
+    }
+    return part_shape(op::get(operation_.node->op), operation_, partition_, part_of(partition_, number));
+  }
+
+  // Its cycles and those in which it receives its operands.
+  double cost_of_middle() const {
+    const PartShape shape = middle();
+    return static_cast<double>(product_cycles(hardware_, choice_, operation_, shape)) +
+           machine::ipu::exchange_phase(hardware_, bytes_received(shape)).exchange;
+  }
+
+  static double bytes_of(const Shape& shape, const graph::ValueType& of) {
+    return static_cast<double>(shape.element_count()) * static_cast<double>(size_in_bytes(of.element));
+  }
+  double bytes_received(const PartShape& shape) const {
+    return bytes_of(*shape.inputs[0], *operation_.inputs[0]) +
+           bytes_of(*shape.inputs[1], *operation_.inputs[1]);
   }
 
   // The same parts by outer axes rather than inner ones, where that is possible: less is read twice around
@@ -126,7 +270,10 @@ class Mapping {
     partition_.turns = turns;
   }
 
+  const machine::ipu::Hardware& hardware_;
+  const Operation& operation_;
   const ProductChoice& choice_;
+  Kernels kernels_;
   Partition partition_;
 };
 
@@ -138,7 +285,8 @@ std::optional<Choice> choose_product(const machine::ipu::Hardware& hardware, con
   if (operation.output().element_count() == 0 || operation.input(0).element_count() == 0) return std::nullopt;
   std::optional<FlatOperation> flat = FlatOperation::make(operation, Flattening::positions);
   const Flattening flattening = flat && op::is_convolution(kind) ? Flattening::positions : Flattening::none;
-  Cuts cuts = ipu::cuts_of(flattening == Flattening::none ? operation : flat->operation());
+  const Operation flattened = flat ? flat->operation() : operation;
+  Cuts cuts = ipu::cuts_of(flattening == Flattening::none ? operation : flattened);
   if (cuts.axes.empty()) return std::nullopt;
   const Convolution problem = problem_of(kind, *operation.attributes, operation.input(0), operation.input(1),
                                          operation.output(), operation.inputs[0]->element);
@@ -149,18 +297,31 @@ std::optional<Choice> choose_product(const machine::ipu::Hardware& hardware, con
     product.arrangement.weights = backward && product.pass == Pass::data_gradient;
   else if (backward)
     product.arrangement = {.input = op::transposes_left(kind, *operation.attributes), .weights = true};
-  product.plan = machine::ipu::plan_parts(hardware, problem, product.pass, product.arrangement);
-  Choice choice{flattening, Mapping(product, std::move(cuts)).run(problem), product};
-  return choice;
+  const Operation& seen = flattening == Flattening::none ? operation : flattened;
+  // What is read again for every part of a kernel the search does not know exactly: parts of both kinds are
+  // compared, what is too much for a tile first.
+  Choice best;
+  std::pair<bool, double> least{true, std::numeric_limits<double>::infinity()};
+  for (const Kernels kernels : {Kernels::whole, Kernels::cut}) {
+    if (kernels == Kernels::cut && problem.kernel_positions() == 1) break;
+    product.ordered = {};
+    product.plan = machine::ipu::plan_parts(hardware, problem, product.pass, product.arrangement, kernels);
+    Mapping mapping(hardware, seen, product, cuts, kernels);
+    const Partition& partition = mapping.run(problem);
+    product.ordered = mapping.ordered(problem);
+    const std::pair<bool, double> cost{mapping.crowds_a_tile(), mapping.cost()};
+    if (cost >= least) continue;
+    least = cost;
+    best = {flattening, partition, product};
+  }
+  return best;
 }
 
 std::uint64_t product_cycles(const machine::ipu::Hardware& hardware, const ProductChoice& choice,
                              const Operation& operation, const PartShape& shape) {
-  const Convolution part =
-      problem_of(op::traits_of(operation.node->op).product_kind, shape.attributes, *shape.inputs[0],
-                 *shape.inputs[1], *shape.outputs[0], operation.inputs[0]->element);
-  return static_cast<std::uint64_t>(
-      machine::ipu::part_cycles(hardware, choice.plan, part, choice.pass, choice.arrangement));
+  return static_cast<std::uint64_t>(machine::ipu::part_cycles(hardware, choice.plan,
+                                                              problem_of_part(operation, shape), choice.pass,
+                                                              choice.arrangement, choice.ordered));
 }
 
 }  // namespace superstep::target::ipu

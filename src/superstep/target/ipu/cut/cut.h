@@ -29,7 +29,7 @@ struct CutOperand {
 };
 
 // What a cut deals out in a product, for planners.
-enum class CutRole : std::uint8_t { other, group, row, output, summed };
+enum class CutRole : std::uint8_t { other, group, row, output, summed, tap };
 
 struct Cut {
   std::int64_t units = 1;  // what is dealt out
@@ -38,7 +38,10 @@ struct Cut {
   CutRole role = CutRole::other;
   bool summed = false;            // parts along it make partial results of the outputs that do not follow it
   int window = -1;                // units are outputs (transposed: inputs) along this axis of Cuts::windows
+  int taps = -1;                  // units are positions of the kernel along this axis of Cuts::windows
   std::vector<std::size_t> once;  // inputs that the first part along a summed cut takes alone (a bias)
+
+  bool moves_windows() const { return window >= 0 || taps >= 0; }
 };
 
 // How the partial results of summed cuts become one.

@@ -48,8 +48,23 @@ void add_groups(Cuts& cuts, const Operation& op, std::int64_t group, const std::
   cuts.axes.push_back(std::move(cut));
 }
 
-// Samples, outputs, positions and inputs of Conv (`out_axis` 0) or ConvTranspose (1): where the weights have
-// their outputs.
+// Positions of the kernel, which lies along the last axes of input or output `operand`. Parts that the result
+// does not follow make partial sums, of which the first has the bias.
+void add_kernel_cuts(Cuts& cuts, const Operation& op, std::size_t operand, bool is_input) {
+  for (std::size_t i = 0; i < cuts.windows.size(); ++i) {
+    if (cuts.windows[i].kernel <= 1) continue;
+    Cut cut = empty_cut(op, cuts.windows[i].kernel);
+    (is_input ? cut.inputs : cut.outputs)[operand].axis = static_cast<int>(i) + 2;
+    cut.taps = static_cast<int>(i);
+    cut.role = CutRole::tap;
+    cut.summed = is_input;
+    if (is_input) cut.once = {2};
+    cuts.axes.push_back(std::move(cut));
+  }
+}
+
+// Samples, outputs, positions, inputs and kernel of Conv (`out_axis` 0) or ConvTranspose (1): where the
+// weights have their outputs.
 Cuts convolution(const Operation& op, int out_axis, WindowForm form, std::vector<op::Window> windows) {
   Cuts cuts;
   cuts.form = form;
@@ -63,6 +78,7 @@ Cuts convolution(const Operation& op, int out_axis, WindowForm form, std::vector
   add_window_cuts(cuts, op, 0, false, false);
   if (group == 1)
     if (Cut* summed = add_summed_cut(cuts, op, op.input(0)[1], {1, 1 - out_axis})) summed->once = {2};
+  add_kernel_cuts(cuts, op, 1, true);
   return cuts;
 }
 
@@ -90,6 +106,7 @@ Cuts conv_weight_gradient(const Operation& op) {
   }
   add_summed_cut(cuts, op, op.input(0)[0], {0, 0});
   add_window_cuts(cuts, op, 1, true, true);
+  add_kernel_cuts(cuts, op, 0, false);
   return cuts;
 }
 

@@ -19,10 +19,33 @@ std::vector<bsp::Interval> window_positions(const Cuts& cuts, const Part& part) 
   return positions;
 }
 
-bool cuts_windows(const Cuts& cuts, const Part& part) {
+// Whether the part has a range along one of the cuts that `follows` takes.
+template <class Follows>
+bool is_part_of(const Cuts& cuts, const Part& part, Follows&& follows) {
   for (std::size_t a = 0; a < cuts.axes.size(); ++a)
-    if (cuts.axes[a].window >= 0 && part.range[a].size() < cuts.axes[a].units) return true;
+    if (follows(cuts.axes[a]) && part.range[a].size() < cuts.axes[a].units) return true;
   return false;
+}
+bool cuts_windows(const Cuts& cuts, const Part& part) {
+  return is_part_of(cuts, part, [](const Cut& cut) { return cut.window >= 0; });
+}
+bool cuts_kernel(const Cuts& cuts, const Part& part) {
+  return is_part_of(cuts, part, [](const Cut& cut) { return cut.taps >= 0; });
+}
+
+// Of every spatial axis, for a part of the kernel.
+std::vector<PartWindow> windows_of(const Cuts& cuts, const Part& part) {
+  const std::vector<bsp::Interval> positions = window_positions(cuts, part);
+  std::vector<bsp::Interval> taps;
+  for (const op::Window& window : cuts.windows) taps.push_back({0, window.kernel});
+  for (std::size_t a = 0; a < cuts.axes.size(); ++a)
+    if (cuts.axes[a].taps >= 0) taps[static_cast<std::size_t>(cuts.axes[a].taps)] = part.range[a];
+  std::vector<PartWindow> windows;
+  for (std::size_t axis = 0; axis < cuts.windows.size(); ++axis)
+    windows.push_back(cuts.form == WindowForm::transposed
+                          ? transposed_window(cuts.windows[axis], positions[axis], taps[axis])
+                          : forward_window(cuts.windows[axis], positions[axis], taps[axis]));
+  return windows;
 }
 
 WindowRange window_range(const Cuts& cuts, std::size_t axis, const bsp::Interval& positions) {
@@ -68,6 +91,18 @@ std::vector<std::int64_t> window_numbers(const graph::Attributes& attributes) {
   std::vector<std::int64_t> numbers = attributes.integers("pads", {});
   for (const std::int64_t value : attributes.integers("output_padding", {})) numbers.push_back(value);
   return numbers;
+}
+
+// Its windows lie on what it reads as no attribute says.
+void set_kernel_part(const Operation& operation, const Cuts& cuts, const Part& part, PartShape& shape) {
+  for (const PartWindow& window : windows_of(cuts, part)) {
+    shape.windows.push_back(window.window);
+    shape.place.push_back(window.window.pad_begin);
+  }
+  const op::ProductKind kind = op::traits_of(operation.node->op).product_kind;
+  shape.evaluate = [kind, geometry = geometry_of(kind, shape)](const op::EvaluateContext& context) {
+    op::evaluate_convolution(kind, geometry, context);
+  };
 }
 
 }  // namespace
@@ -137,7 +172,13 @@ std::vector<AxisRange> operand_ranges(const Cuts& cuts, const Part& part, bool i
     if (operand.axis >= 0 && part.range[a].size() < cuts.axes[a].units)
       ranges.push_back({operand.axis, operand.of(part.range[a])});
   }
-  if (!input || i != 0 || !cuts_windows(cuts, part)) return ranges;
+  if (!input || i != 0) return ranges;
+  if (cuts_kernel(cuts, part)) {
+    int axis = 2;
+    for (const PartWindow& window : windows_of(cuts, part)) ranges.push_back({axis++, window.read});
+    return ranges;
+  }
+  if (!cuts_windows(cuts, part)) return ranges;
   const std::vector<bsp::Interval> positions = window_positions(cuts, part);
   for (std::size_t axis = 0; axis < cuts.windows.size(); ++axis)
     ranges.push_back({static_cast<int>(axis) + 2, window_range(cuts, axis, positions[axis]).read});
@@ -150,7 +191,8 @@ PartShape part_shape(const op::Definition& definition, const Operation& operatio
   PartShape shape{*operation.attributes, {}, {}, {}};
   for (std::size_t a = 0; a < cuts.axes.size(); ++a)
     if (!cuts.axes[a].attribute.empty()) shape.attributes.set(cuts.axes[a].attribute, part.range[a].size());
-  if (cuts_windows(cuts, part)) set_window_attributes(shape.attributes, cuts, part);
+  if (cuts_windows(cuts, part) && !cuts_kernel(cuts, part))
+    set_window_attributes(shape.attributes, cuts, part);
   for (std::size_t i = 0; i < operation.inputs.size(); ++i) {
     std::optional<Shape>& input = shape.inputs.emplace_back();
     if (operation.inputs[i] && !left_out(cuts, part, i))
@@ -167,12 +209,19 @@ PartShape part_shape(const op::Definition& definition, const Operation& operatio
     if (shape.inputs[i] && operation.constants[i] && i < 32 && (definition.shape_inputs >> i & 1u))
       known = *operation.constants[i];
   }
+  if (cuts_kernel(cuts, part)) set_kernel_part(operation, cuts, part, shape);
   if (cuts.adapt) cuts.adapt(operation, cuts, part, shape);
   if (operation.fused)
     shape.evaluate = [fused = operation.fused](const op::EvaluateContext& context) {
       evaluate(*fused, context);
     };
   return shape;
+}
+
+op::ConvGeometry geometry_of(op::ProductKind kind, const PartShape& part) {
+  const Shape& kernel = kind == op::ProductKind::weight_gradient ? *part.outputs[0] : *part.inputs[1];
+  const std::int64_t group = part.attributes.integer("group", 1);
+  return {(*part.inputs[0])[0], group, kernel[1], kernel[0] / group, part.windows};
 }
 
 bool agrees(const op::Definition& definition, const Operation& operation, const PartShape& part) {

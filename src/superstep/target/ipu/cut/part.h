@@ -6,6 +6,7 @@
 
 #include "superstep/bsp/graph/interval.h"
 #include "superstep/op/core/definition.h"
+#include "superstep/op/product/convolution.h"
 #include "superstep/target/ipu/cut/cut.h"
 
 namespace superstep::target::ipu {
@@ -55,10 +56,15 @@ struct PartShape {
   // What Cuts::adapt sets: an evaluation instead of the operator's own, and the numbers that tell the part
   // from others of the same shapes.
   std::function<void(const op::EvaluateContext&)> evaluate = nullptr;
-  std::vector<std::int64_t> place;
+  // Of a part that has some of a kernel's positions, which attributes cannot say; empty: they do.
+  std::vector<op::Window> windows = {};
+  std::vector<std::int64_t> place = {};
 };
 PartShape part_shape(const op::Definition& definition, const Operation& operation, const Partition& partition,
                      const Part& part);
+
+// The convolution of a part with windows of its own.
+op::ConvGeometry geometry_of(op::ProductKind kind, const PartShape& part);
 
 // What tells the parts of a node apart: shapes, padding, places.
 std::vector<std::int64_t> key_of(const PartShape& part);

@@ -20,4 +20,13 @@ WindowRange forward_range(const op::Window& window, bsp::Interval positions);
 // write into.
 WindowRange transposed_range(const op::Window& window, bsp::Interval positions);
 
+// A range of positions by some of the kernel's: the elements that are read, one at least, and the window as
+// it lies on them. Where it begins behind them its padding is negative; pad_end is not set.
+struct PartWindow {
+  bsp::Interval read;
+  op::Window window;
+};
+PartWindow forward_window(const op::Window& window, bsp::Interval positions, bsp::Interval taps);
+PartWindow transposed_window(const op::Window& window, bsp::Interval positions, bsp::Interval taps);
+
 }  // namespace superstep::target::ipu

@@ -2,10 +2,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <numeric>
 
 #include "superstep/target/ipu/cut/channel_group.h"
+#include "superstep/target/ipu/cut/combining.h"
 #include "superstep/target/ipu/cut/operand_grid.h"
 #include "superstep/target/ipu/lower/combine.h"
 #include "superstep/target/ipu/lower/field_order.h"
@@ -22,17 +22,15 @@ Spread OperatorLowering::combined_spread(const Work& work, std::size_t i, bsp::I
     if (placed.part.partial >= partials.begin && placed.part.partial < partials.end)
       sharers[grid.box_of(placed.part)].push_back(placed.tile);
   const bool grouped = in_channel_groups(graph_.type(work.node.outputs[i]), work.choice.partition, i);
-  const std::int64_t least =
-      std::max<std::int64_t>(4, least_elements / std::max<std::int64_t>(1, partials.size() / 4));
   return shared_grid(work.flat.flattening(), grid.bounds(), std::move(sharers), grouped ? channel_group : 1,
-                     least);
+                     least_combined(partials.size()));
 }
 
 bsp::ComputeSet OperatorLowering::combine_groups(Work& work, const std::string& name) {
   const bsp::ComputeSet set = device_.add_compute_set(name);
   classes_.clear();
   const auto all = static_cast<std::int64_t>(work.weights.size());
-  const auto groups = static_cast<std::int64_t>(std::ceil(std::sqrt(static_cast<double>(all))));
+  const std::int64_t groups = combined_groups(all);
   const Bounds bounds = even_bounds(all, groups);
   const bool pairs = combines_pairs(work.choice.partition.cuts.combine);
   std::vector<bsp::Tensor> sums(work.partials.size());

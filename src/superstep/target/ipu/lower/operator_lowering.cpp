@@ -7,18 +7,17 @@
 
 #include "superstep/base/text.h"
 #include "superstep/target/ipu/cut/channel_group.h"
+#include "superstep/target/ipu/cut/combining.h"
 #include "superstep/target/ipu/cut/fused.h"
 #include "superstep/target/ipu/cut/operand_grid.h"
 
 namespace superstep::target::ipu {
 namespace {
 
-constexpr std::size_t most_partials = 32;  // that are added in one step
-
 bool reads_through_windows(const Partition& partition, std::size_t i) {
   if (i != 0) return false;
   for (std::size_t c = 0; c < partition.bounds.size(); ++c)
-    if (partition.cuts.axes[c].window >= 0 && partition.bounds[c].size() > 2) return true;
+    if (partition.cuts.axes[c].moves_windows() && partition.bounds[c].size() > 2) return true;
   return false;
 }
 
@@ -135,6 +134,7 @@ void OperatorLowering::emit(Work& work, bsp::Sequence& program, LoweredStep& ste
     work.inputs.push_back(needed ? work.flat.input(i, values_.tensor(work.node.inputs[i])) : bsp::Tensor());
   }
   place_inputs(work);
+  order_inputs(work, program, step);
   make_outputs(work);
   const std::int64_t turns = work.choice.partition.turns;
   for (std::int64_t turn = 0; turn < turns; ++turn) {
@@ -151,7 +151,7 @@ void OperatorLowering::emit(Work& work, bsp::Sequence& program, LoweredStep& ste
     program.add(bsp::Execute(set, name));
     step.more_compute_sets.push_back(name);
   };
-  if (work.weights.size() > most_partials) {
+  if (work.choice.partition.partials() > most_partials) {
     const std::string name = work.name + "/combine neighbours";
     add(name, combine_groups(work, name));
   }

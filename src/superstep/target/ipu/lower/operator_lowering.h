@@ -52,6 +52,9 @@ class OperatorLowering {
   void emit(Work& work, bsp::Sequence& program, LoweredStep& step);
   void place_inputs(Work& work);
   void place_input(Work& work, std::size_t i);
+  // Operands of a product that all tiles put in order first, as copies that parts read instead.
+  void order_inputs(Work& work, bsp::Sequence& program, LoweredStep& step);
+  void order_input(Work& work, std::size_t i, std::int64_t atom, bsp::ComputeSet set);
   void make_outputs(Work& work);
   // The state whose place output i takes; none where a part reads more of the state than it writes.
   std::optional<graph::ValueId> replaced_state(const Work& work, std::size_t i);

@@ -13,6 +13,7 @@
 #include "superstep/op/rows/cumulative.h"
 #include "superstep/op/rows/reduction.h"
 #include "superstep/op/training/optimizer.h"
+#include "superstep/target/ipu/lower/scans.h"
 #include "superstep/transform/expand.h"
 #include "superstep/transform/pipeline.h"
 #include "superstep/transform/rewrite.h"
@@ -215,6 +216,10 @@ std::vector<transform::Pass> graph_passes() {
        .run = rewriting(finds_first_place, find_with_its_value),
        .summary = "the place of the largest with its value: parts of a line are compared, where tiles had "
                   "whole lines"},
+      {.name = "scan_in_blocks",
+       .run = rewriting(is_long_scan, scan_in_blocks),
+       .summary = "running sums of few long lines: of blocks, of the blocks' sums, and both together",
+       .rounding = transform::Pass::sums},
       {.name = "unroll_large_cells",
        .run = rewriting(is_too_large_a_cell, unroll),
        .summary = "recurrent cells whose weights a tile cannot hold, as their steps",

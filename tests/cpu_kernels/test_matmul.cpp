@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "superstep/base/random.h"
+#include "superstep/target/cpu/kernels/core/instruction_set.h"
 #include "superstep/target/cpu/kernels/product/matmul.h"
 #include "tests/cpu_kernels/support/check.h"
 
@@ -158,14 +159,26 @@ TEST(Matmul, the_test_would_notice_a_wrong_extent) {
                              [&](std::size_t i) { return c.get(static_cast<std::int64_t>(i)); }));
 }
 
+// By every implementation that this build has for the instruction set; of generated code there is none
+// without AVX2.
 TEST(Matmul, cuts_long_products_into_blocks) {
+  const bool generates = available_instruction_sets().back() >= InstructionSet::avx2;
   Matmul m;
   m.rows = 50, m.columns = 150, m.inner = 2500;
   m.a = {{0, 0}, 2500, 1}, m.b = {{0, 0}, 150, 1}, m.c = {{0, 0}, 150, 1};
-  EXPECT_EQ(0, wrong_elements(m, "libxsmm", 7));
-  m.b = {{0, 0}, 1, 2500};
-  EXPECT_EQ(0, wrong_elements(m, "libxsmm", 8));
-  EXPECT_EQ(0, wrong_elements(m, "portable", 9));
+  const MatrixStrides by_rows = m.b, by_columns{{0, 0}, 1, 2500};
+  for (const MatrixStrides& b : {by_rows, by_columns})
+    for (const auto& [named, _] : matmul().all()) {
+      const std::string implementation(named);
+      m.b = b;
+      if (implementation == "libxsmm" && !generates) {
+        EXPECT_FALSE(matmul().prepare(m, implementation));
+        continue;
+      }
+      const std::string name = require_kernel(matmul().prepare(m, implementation))->info().name;
+      EXPECT_NE(name.find(" x 1024 blocks"), std::string::npos) << name;
+      EXPECT_EQ(0, wrong_elements(m, implementation, 7)) << name;
+    }
 }
 
 // Operands that are packed: in tiles that several panels share, in groups of tiles, in blocks of an odd

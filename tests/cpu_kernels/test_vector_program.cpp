@@ -119,7 +119,8 @@ std::vector<float> evaluate_pairs(VectorOp op, const std::vector<float>& a, cons
   return y;
 }
 
-// Bases of every magnitude and sign, exponents that leave the range of f32, and all pairs of the edges.
+// Bases of every magnitude and sign, exponents that leave the range of f32, and all pairs of the edges. A
+// vector with a negative base is computed one by one: of the second half of the bases none is.
 TEST(VectorProgram, powers_and_remainders_are_accurate) {
   constexpr float infinity = std::numeric_limits<float>::infinity();
   const float edges[] = {0.0f,
@@ -138,8 +139,9 @@ TEST(VectorProgram, powers_and_remainders_are_accurate) {
   for (float x : edges)
     for (float y : edges) a.push_back(x), b.push_back(y);
   RandomStream random(5);
-  for (int i = 0; i < 20000; ++i) {
-    a.push_back(static_cast<float>(std::exp2(random.uniform(-40, 40))) * (i % 8 == 0 ? -1.0f : 1.0f));
+  for (int i = 0; i < 40000; ++i) {
+    const bool negative = i < 20000 && i % 8 == 0;
+    a.push_back(static_cast<float>(std::exp2(random.uniform(-40, 40))) * (negative ? -1.0f : 1.0f));
     b.push_back(static_cast<float>(i % 3 == 0 ? std::floor(random.uniform(-5, 5)) : random.uniform(-5, 5)));
   }
   for_each_instruction_set([&] {

@@ -103,6 +103,23 @@ TEST_F(Evaluating, PassesWithMasksHaveAMeanAndASpread) {
   EXPECT_NEAR(fewer.mean[0].at(0), more.mean[0].at(0), 4 * more.spread[0].at(0) / std::sqrt(250.0));
 }
 
+// Large models are not built twice to be looked at and compiled.
+TEST_F(Evaluating, BuildsAModelOnceForItsBatch) {
+  std::map<std::int64_t, int> built;
+  const target::GraphAtBatch counted = [&, model = model_.inference()](std::int64_t batch) {
+    ++built[batch];
+    return model(batch);
+  };
+  Evaluator evaluator(target::find_target("cpu"), counted, {.batch = 8});
+  EXPECT_EQ(built.at(8), 1) << "what cannot be evaluated is refused at once";
+  evaluator.set_parameters(states_, "here");
+  evaluator.executable();
+  EXPECT_EQ(built.at(8), 1);
+  evaluator.release();
+  evaluator.executable();
+  EXPECT_EQ(built.at(8), 2);
+}
+
 TEST_F(Evaluating, OfNothing) { EXPECT_EQ(predicted({}, 4).shape(), (Shape{0, 1})); }
 
 TEST_F(Evaluating, StatesThatTheModelDoesNotHaveAreLeftAside) {

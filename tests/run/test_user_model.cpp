@@ -1,10 +1,12 @@
 // Users' model files in the place of workloads: batches, extents, losses, data, and training on them.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <fstream>
 
 #include "superstep/base/error.h"
+#include "superstep/base/stopwatch.h"
 #include "superstep/run/serve/infer.h"
 #include "superstep/run/user/user_model.h"
 #include "tests/contains.h"
@@ -84,6 +86,28 @@ TEST_F(UserModels, TakeAnyBatchWhereTheFileLeavesItOpen) {
     EXPECT_EQ(model.workload().parameters, 4 * 6 + 6 * 3);
     EXPECT_EQ(model.workload().inputs.at(0).shape, (Shape{4})) << "of one sample";
     EXPECT_EQ(model.workload().training.batch, 32);
+  }
+}
+
+// A file is not imported again for a batch that was asked for just now: what it holds is the same memory.
+TEST_F(UserModels, ImportABatchOnce) {
+  const UserModel model = opened(two_outputs({"N", "4"}, {"N", "3"}));
+  const auto weights = [](const graph::Graph& graph) { return graph.value(graph.states()[0]).data.bytes(); };
+  graph::Graph first = model.build(3);
+  const std::byte* const before = weights(first);
+  first.set_data(first.states()[0], Tensor(ElementType::f32, first.type(first.states()[0]).shape));
+  const graph::Graph again = workload::build_model(model.workload(), 3, {}, 1);
+  EXPECT_EQ(weights(again), before) << "a copy of the model, and nobody's changes to a graph";
+  for (const std::int64_t batch : {1, 2, 5, 3, 5}) {
+    const graph::Graph graph = model.build(batch);
+    EXPECT_EQ(graph.type(graph.outputs()[0].value).shape, (Shape{batch, 3}));
+  }
+  const std::vector<onnx::Initializer> checked =
+      onnx::Model::open(folder_ / "model.onnx").check({.parameters_as_state = true}).initializers;
+  ASSERT_EQ(model.initializers().size(), checked.size());
+  for (std::size_t i = 0; i < checked.size(); ++i) {
+    EXPECT_EQ(model.initializers()[i].name, checked[i].name);
+    EXPECT_EQ(model.initializers()[i].kind, checked[i].kind);
   }
 }
 
@@ -383,6 +407,22 @@ TEST_F(UserModels, WriteOutputsOfAWholeCallAsTheyAre) {
     EXPECT_NEAR(halves.at(k), (y.at(k) + y.at(3 + k) + y.at(6 + k)) / 3, 1e-6);
     EXPECT_NEAR(halves.at(3 + k), (y.at(9 + k) + y.at(12 + k) + y.at(15 + k)) / 3, 1e-6);
   }
+}
+
+// Of work in which nothing is calibrated: less than all of it took.
+TEST_F(UserModels, SayHowLongTheirStartTook) {
+  InferSettings settings;
+  settings.workload = file(two_outputs({"N", "4"}, {"N", "3"})).string();
+  settings.output = folder_ / "y.npz";
+  const Stopwatch whole;
+  const std::vector<Metric> metrics = infer(settings).metrics;
+  const double seconds = whole.seconds();
+  EXPECT_EQ(metrics.front().name, "throughput") << "timed after the answers, told before";
+  const auto start = std::ranges::find(metrics, "start", &Metric::name);
+  ASSERT_NE(start, metrics.end());
+  EXPECT_GT(start->value, 0);
+  EXPECT_LT(start->value, seconds);
+  EXPECT_EQ(start->unit, "s");
 }
 
 // Adds to each sample its place in the batch: no file is right for every batch.

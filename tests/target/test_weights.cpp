@@ -2,6 +2,7 @@
 // write them, cut, cast, of a constant and of a state. Beside the reference evaluation.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <functional>
 #include <string>
 #include <vector>
@@ -72,6 +73,31 @@ TEST(WeightsThatAreViews, AreReadAsTheyLie) {
         actual.run();
         test::expect_close(actual.outputs[0], expected.outputs[0], 1e-5, test.name);
       }
+}
+
+// What packs weights runs when it is asked for, not with the first samples; and again for weights that are
+// set.
+TEST(WeightsThatAreViews, AreReadyBeforeTheFirstRun) {
+  const auto model = convolution_of(cases()[0], true, false);
+  const auto packings = [](const target::Executable& executable) {
+    const target::Timeline timeline = executable.timeline();
+    return std::ranges::count_if(timeline.events, [&](const target::StepEvent& event) {
+      return timeline.steps[event.step].part == target::PlanPart::prepare;
+    });
+  };
+  test::Runner late("cpu", model, {.batch = 3, .measure_steps = true}),
+      ready("cpu", model, {.batch = 3, .measure_steps = true});
+  late.run();
+  ASSERT_GT(packings(*late.executable), 0);
+  ready.executable->make_ready();
+  ready.run();
+  EXPECT_EQ(packings(*ready.executable), 0);
+  test::expect_close(ready.outputs[0], late.outputs[0], 0, "the same weights");
+  const Tensor others = test::random_tensor(ElementType::f32, cases()[0].stored, 12);
+  late.executable->set_state("w", others), ready.executable->set_state("w", others);
+  ready.executable->make_ready();
+  late.run(), ready.run();
+  test::expect_close(ready.outputs[0], late.outputs[0], 0, "others");
 }
 
 }  // namespace

@@ -25,9 +25,12 @@ std::string Graph::unique_name(std::string wanted) const {
 }
 
 ValueId Graph::add_value(Value value) {
-  value.name = unique_name(std::move(value.name));
   const ValueId id(values_.size());
-  by_name_.emplace(value.name, id);
+  // Most names are free: one look, since a compilation copies graphs by the dozen.
+  if (value.name.empty() || !by_name_.try_emplace(value.name, id).second) {
+    value.name = unique_name(std::move(value.name));
+    by_name_.emplace(value.name, id);
+  }
   values_.push_back(std::move(value));
   return id;
 }

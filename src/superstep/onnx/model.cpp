@@ -133,9 +133,13 @@ std::string Model::producer() const {
 }
 
 graph::Graph Model::import(const ImportOptions& options) const {
+  return import_with_initializers(options).graph;
+}
+
+Model::WithInitializers Model::import_with_initializers(const ImportOptions& options) const {
   Imported imported = import_file(*file_, options, ImportMode::whole);
   if (!imported.findings.importable()) refuse(*file_, imported.findings.unsupported);
-  return std::move(imported.graph);
+  return {std::move(imported.graph), std::move(imported.findings.initializers)};
 }
 
 Findings Model::check(const ImportOptions& options) const {

@@ -53,6 +53,13 @@ class Model {
   // bad_graph or bad_file, naming the nodes it cannot take (all of them, the first ten in the message).
   graph::Graph import(const ImportOptions& options = {}) const;
 
+  // The same with what becomes of each floating initialiser, where parameters become states.
+  struct WithInitializers {
+    graph::Graph graph;
+    std::vector<Initializer> initializers;
+  };
+  WithInitializers import_with_initializers(const ImportOptions& options) const;
+
   // Everything that is in the way of an import, at once. Never throws for what the file holds.
   Findings check(const ImportOptions& options = {}) const;
 

@@ -69,6 +69,8 @@ class Topology {
   Topology() {
     hwloc_topology_init(&topology_);
     hwloc_topology_set_all_types_filter(topology_, HWLOC_TYPE_FILTER_KEEP_ALL);
+    // Nothing is told of devices, and to ask each takes longer than all the rest.
+    hwloc_topology_set_io_types_filter(topology_, HWLOC_TYPE_FILTER_KEEP_NONE);
     loaded_ = hwloc_topology_load(topology_) == 0;
   }
   ~Topology() { hwloc_topology_destroy(topology_); }

@@ -167,6 +167,10 @@ class Executable {
   // copy where the target keeps states in this process.
   virtual Tensor state_in_place(std::string_view name) const { return state(name); }
 
+  // Does at once what else the next run() would do before it computes, where nothing is trained: weights are
+  // read and packed.
+  virtual void make_ready() {}
+
   // Gives back the memory that holds nothing between runs (activations, sums of gradients); the next run()
   // takes it again.
   virtual void release_working_memory() {}

@@ -19,7 +19,8 @@ struct Imported {
 };
 
 // Never throws for what the file holds: everything that is wrong with it is in the findings, and the graph is
-// usable only when there are none. Throws Error (invalid_argument) for options that do not fit the file.
+// usable only when there are none; operations and bytes are counted for types_only alone. Throws Error
+// (invalid_argument) for options that do not fit the file.
 Imported import_file(const File& file, const ImportOptions& options, ImportMode mode);
 
 }  // namespace superstep::onnx

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <memory>
+#include <optional>
 
 #include "superstep/base/system/interrupt.h"
 #include "superstep/transform/training/training_form.h"
@@ -35,14 +37,32 @@ void require_rows(const graph::Output& output, const Shape& shape, std::int64_t 
         "superstep onnx export without --with train-step");
 }
 
+// What was made to be looked at is compiled first; after that the model is asked.
+target::GraphAtBatch beginning_with(graph::Graph made, std::int64_t batch,
+                                    const target::GraphAtBatch& model) {
+  return [batch, model,
+          first = std::make_shared<std::optional<graph::Graph>>(std::move(made))](std::int64_t asked) {
+    if (asked != batch || !*first) return model(asked);
+    graph::Graph graph = std::move(**first);
+    first->reset();
+    return graph;
+  };
+}
+
 }  // namespace
 
 // What cannot be evaluated is refused at once, though nothing is compiled before it is used.
 Evaluator::Evaluator(const target::Target& target, const target::GraphAtBatch& model,
                      target::CompileOptions options, bool whole_batches,
                      std::span<const std::string> whole_outputs)
-    : plans_(target, model, options), batch_(options.batch), whole_batches_(whole_batches) {
-  const graph::Graph graph = model(batch_);
+    : Evaluator(target, model, options, model(options.batch), whole_batches, whole_outputs) {}
+
+Evaluator::Evaluator(const target::Target& target, const target::GraphAtBatch& model,
+                     target::CompileOptions options, const graph::Graph& graph, bool whole_batches,
+                     std::span<const std::string> whole_outputs)
+    : plans_(target, beginning_with(graph, options.batch, model), options),
+      batch_(options.batch),
+      whole_batches_(whole_batches) {
   for (const graph::Output& output : graph.outputs()) {
     whole_.push_back(std::ranges::find(whole_outputs, output.name) != whole_outputs.end());
     if (!whole_.back()) require_rows(output, graph.type(output.value).shape, batch_);

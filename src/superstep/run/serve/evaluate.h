@@ -45,6 +45,9 @@ class Evaluator {
   std::int64_t batch() const { return batch_; }
 
  private:
+  // `graph`: the model at the batch.
+  Evaluator(const target::Target& target, const target::GraphAtBatch& model, target::CompileOptions options,
+            const graph::Graph& graph, bool whole_batches, std::span<const std::string> whole_outputs);
   // The outputs of the samples from place `first` on go to their places in `joined`.
   void predict_batch(const Task& task, std::span<const std::int64_t> indices, std::int64_t first,
                      ThreadPool& pool, std::span<Tensor> joined);

@@ -68,7 +68,6 @@ struct Served {
   std::vector<Metric> metrics;
   double seconds = 0;  // that the outputs took, data included
   std::vector<target::Executable::Port> ports;
-  target::PlanSummary plan;
 };
 
 // What a modelled machine takes for a batch, and how long this host took to execute all samples.
@@ -112,10 +111,9 @@ void add_spread(Served& served, std::vector<Tensor> spread) {
   }
 }
 
-// `timing`: what measure_serving or its like found of this evaluator; empty for a modelled machine. `plans`:
-// sequences go through them; null: through the evaluator.
+// `plans`: sequences go through them; null: through the evaluator.
 Served serve(Evaluator& evaluator, LengthPlans* plans, const Task& task, bool trained, int passes,
-             std::vector<Metric> timing, ThreadPool& pool) {
+             ThreadPool& pool) {
   std::vector<std::int64_t> indices(static_cast<std::size_t>(task.size()));
   std::iota(indices.begin(), indices.end(), std::int64_t{0});
   Served served;
@@ -130,13 +128,11 @@ Served serve(Evaluator& evaluator, LengthPlans* plans, const Task& task, bool tr
   const double elapsed = served.seconds = watch.seconds() - (plans ? plans->compile_seconds() : 0);
   target::Executable& executable = evaluator.executable();
   served.ports.assign(executable.outputs().begin(), executable.outputs().end());
-  served.metrics = std::move(timing);
   if (const auto modelled = executable.modelled_time())
     served.metrics = modelled_metrics(*modelled, evaluator.batch(), elapsed);
   else
     served.metrics.push_back(
         measured_metric("throughput_with_data", static_cast<double>(task.size()) / elapsed, "samples/s"));
-  served.plan = executable.summary();
   if (trained && task.has_labels())
     for (const Metric& quality : task.quality(indices, served.outputs)) served.metrics.push_back(quality);
   if (trained && task.has_labels() && !spread.empty())
@@ -328,6 +324,32 @@ std::vector<std::vector<Metric>> timings_of(std::span<target::Executable* const>
   return timings;
 }
 
+void put_first(std::vector<Metric> timing, std::vector<Metric>& metrics) {
+  metrics.insert(metrics.begin(), std::make_move_iterator(timing.begin()),
+                 std::make_move_iterator(timing.end()));
+}
+
+// From when the work began, at `begun`, until a sample can be computed: planned, weights read and packed.
+void get_ready(std::span<target::Executable* const> executables, const Stopwatch& begun,
+               InferReport& report) {
+  for (target::Executable* executable : executables) executable->make_ready();
+  if (!executables[0]->modelled_time()) report.start_seconds = begun.seconds();
+}
+
+// Once the answers are written, which do not wait for how long a call takes: speed goes before what the
+// report holds. The executables are the model's, and for int8 that in f32. `cold`: answers went through other
+// plans.
+void time_served(const InferSettings& settings, std::span<target::Executable* const> executables,
+                 const Task& task, std::int64_t batch, ThreadPool& pool, bool cold, InferReport& report) {
+  TimingEffort effort = settings.output.empty() ? thorough_timing : brief_timing;
+  if (cold) effort.warm_up_calls = thorough_timing.warm_up_calls, effort.warm_up_seconds = effort.seconds;
+  const auto timings = timings_of(executables, task, batch, pool, effort);
+  put_first(timings[0], report.metrics);
+  if (timings.size() > 1) put_first(timings[1], report.f32_metrics);
+  if (report.start_seconds > 0) report.metrics.push_back(measured_metric("start", report.start_seconds, "s"));
+  report.plan = executables[0]->summary();
+}
+
 void check_refinement(const InferSettings& settings, const workload::Workload& workload) {
   if (settings.refine == 0) return;
   const char* why = !workload.answer               ? "the loss of this workload needs labels"
@@ -419,6 +441,7 @@ std::unique_ptr<Evaluator> opened(const InferSettings& settings, const Model& mo
 }  // namespace
 
 InferReport infer(const InferSettings& given) {
+  const Stopwatch begun;
   InferSettings settings = given;
   check_int8_options(settings);
   const std::optional<Weights> weights = weights_for(settings);
@@ -453,11 +476,10 @@ InferReport infer(const InferSettings& given) {
   evaluators.push_back(open(settings.passes > 0 ? model.sampling(&target) : model.inference(&target)));
   std::vector<target::Executable*> executables;
   for (const auto& evaluator : evaluators) executables.push_back(&evaluator->executable());
-  const TimingEffort& effort = settings.output.empty() ? thorough_timing : brief_timing;
-  const auto timings = timings_of(executables, *task, batch, pool, effort);
+  get_ready(executables, begun, report);
   const auto plans = length_plans_of(settings, model_settings, weights, batch);
   const auto served_by = [&](std::size_t i) {
-    return serve(*evaluators[i], plans.get(), *task, weights.has_value(), settings.passes, timings[i], pool);
+    return serve(*evaluators[i], plans.get(), *task, weights.has_value(), settings.passes, pool);
   };
   Served served = served_by(0);
   if (int8) report.f32_metrics = served_by(1).metrics;
@@ -468,7 +490,7 @@ InferReport infer(const InferSettings& given) {
     write_outputs(settings.output, served.ports, served.outputs, settings, *task, seconds_of_sample);
   report.beyond_bounds = beyond_bounds_of(served);
   report.metrics = std::move(served.metrics);
-  report.plan = std::move(served.plan);
+  time_served(settings, executables, *task, batch, pool, plans != nullptr, report);
   report.passes = settings.passes;
   if (plans) report.lengths = plans->used();
   if (weights) report.unused_weights = weights->unused;

@@ -67,6 +67,8 @@ struct InferReport {
   // two are predicted, and host_time says how long this host took to execute the samples.
   std::vector<Metric> metrics;
   std::int64_t samples = 0;
+  double start_seconds = 0;  // until a sample could be computed, with this program's weights read and packed;
+                             // 0: of a machine that is modelled
   target::PlanSummary plan;
   int passes = 0;                    // with masks: outputs are their means, and a spread is beside each
   std::int64_t beyond_bounds = 0;    // results of a model file that --bound left no room for
@@ -88,8 +90,8 @@ struct InferReport {
   std::string ranges;
 };
 
-// Throws Error naming the file and data set. Where outputs are written, calls are timed for a moment; else
-// speed is what was asked for (timing.h).
+// Throws Error naming the file and data set. Where outputs are written, calls are timed for a moment, after
+// that; else speed is what was asked for (timing.h).
 InferReport infer(const InferSettings& settings);
 
 }  // namespace superstep::run

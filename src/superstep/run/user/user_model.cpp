@@ -14,6 +14,7 @@ namespace superstep::run {
 namespace {
 
 constexpr std::int64_t default_batch = 32;
+constexpr std::size_t most_imports = 2;  // a batch, and the one beside it that shows which extents follow it
 constexpr double default_learning_rate = 1e-4;  // of fine-tuning: weights are trained already
 constexpr double default_epochs = 10;
 
@@ -117,6 +118,7 @@ void UserModel::find_batch() {
 void UserModel::take_one_a_call() {
   one_a_call_ = true;
   fixed_batch_ = 1;
+  imports_->latest.clear();  // they were of other extents
   batched_.assign(model_.inputs().size(), false);
 }
 
@@ -212,16 +214,27 @@ onnx::ImportOptions UserModel::options(std::int64_t batch) const {
   return options;
 }
 
+onnx::Model::WithInitializers UserModel::imported(std::int64_t batch) const {
+  const std::lock_guard lock(imports_->mutex);
+  auto& latest = imports_->latest;
+  const auto found = std::ranges::find(latest, batch, [](const auto& import) { return import.first; });
+  if (found != latest.end()) return found->second;
+  if (latest.size() == most_imports) latest.erase(latest.begin());
+  latest.emplace_back(batch, model_.import_with_initializers(options(batch)));
+  return latest.back().second;
+}
+
 graph::Graph UserModel::build(std::int64_t batch) const {
   require_batch(batch);
-  return model_.import(options(batch));
+  return imported(batch).graph;
 }
 
 void UserModel::find_ports() {
   settle_batch();
   const std::int64_t batch = smallest_batch();
-  const graph::Graph graph = build(batch);
-  initializers_ = model_.check(options(batch)).initializers;
+  require_batch(batch);
+  const auto [graph, initializers] = imported(batch);
+  initializers_ = initializers;
   for (std::size_t i = 0; i < graph.inputs().size(); ++i) {
     const graph::Value& value = graph.value(graph.inputs()[i]);
     inputs_.push_back({value.name, value.type, batched_.at(i)});

@@ -9,8 +9,10 @@
 
 #include <filesystem>
 #include <memory>
+#include <mutex>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "superstep/onnx/model.h"
@@ -62,7 +64,8 @@ class UserModel {
   void require_batch(std::int64_t batch) const;
   // What becomes of each of its floating initialisers.
   const std::vector<onnx::Initializer>& initializers() const { return initializers_; }
-  // The graph at a batch, what is trained as state. Throws what require_batch() throws.
+  // The graph at a batch, what is trained as state; of the batches that were asked for last it is not
+  // imported again. Any thread may ask. Throws what require_batch() throws.
   graph::Graph build(std::int64_t batch) const;
 
   // The data; without any, random inputs (uniform in [0, 1), whole numbers 0 or 1) and no labels.
@@ -75,7 +78,15 @@ class UserModel {
     bool batched = false;   // has a row a sample on its first axis
   };
 
+  // Shared by copies of a model: large initialisers stay in the file, so that a graph that is kept takes
+  // little.
+  struct Imports {
+    std::mutex mutex;
+    std::vector<std::pair<std::int64_t, onnx::Model::WithInitializers>> latest;  // by batch, the newest last
+  };
+
   onnx::ImportOptions options(std::int64_t batch) const;
+  onnx::Model::WithInitializers imported(std::int64_t batch) const;
   void find_batch();
   bool takes_one_a_call() const;
   bool arrays_have_an_axis_more() const;
@@ -100,6 +111,7 @@ class UserModel {
   std::map<std::string, std::int64_t, std::less<>> symbols_;
   std::vector<onnx::Bound> bounds_;
   std::vector<bool> batched_;  // by input of the file
+  std::shared_ptr<Imports> imports_ = std::make_shared<Imports>();
   std::int64_t fixed_batch_ = 0;
   bool one_a_call_ = false;
   std::set<std::string> rows_;  // outputs whose first extent is the batch, of a file that leaves it open

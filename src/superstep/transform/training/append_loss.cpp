@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "superstep/base/text.h"
+#include "superstep/op/elementwise/arithmetic.h"
 
 namespace superstep::transform {
 

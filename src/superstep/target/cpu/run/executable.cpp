@@ -108,6 +108,11 @@ void CpuExecutable::prepare(const Run& run) {
   prepared_ = true;
 }
 
+// What is packed depends on states and constants alone.
+void CpuExecutable::make_ready() {
+  if (!prepared_ && !plan_.trains) prepare({});
+}
+
 void CpuExecutable::run(std::span<const Tensor> inputs, std::span<Tensor> outputs) {
   check_ports("input", input_ports_, inputs);
   check_ports("output", output_ports_, outputs);

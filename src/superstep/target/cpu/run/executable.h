@@ -34,6 +34,7 @@ class CpuExecutable : public Executable {
 
   std::span<const Port> inputs() const override { return input_ports_; }
   std::span<const Port> outputs() const override { return output_ports_; }
+  void make_ready() override;
   void run(std::span<const Tensor> inputs, std::span<Tensor> outputs) override;
   std::vector<std::string> state_names() const override;
   Tensor state(std::string_view name) const override;

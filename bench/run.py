@@ -99,6 +99,7 @@ class Files:
         self.python = arguments.build / "peers" / "venv" / "bin" / "python"
         self.folder = arguments.build / "peers" / "models"
         self.folder.mkdir(parents=True, exist_ok=True)
+        self.peers = arguments.peers.split(",")
         self.fresh = set()
 
     def model(self, name):
@@ -114,9 +115,9 @@ class Files:
         return path
 
     def on_bytes(self, path):
-        """The model as its peers have it in int8; a peer that cannot goes without."""
+        """The model as the peers that were asked for have it in int8; a peer that cannot goes without."""
         for engine, suffix in (("onnxruntime", ".onnxruntime.onnx"), ("openvino", ".openvino.xml")):
-            if self.python.exists() and not path.with_suffix(suffix).exists():
+            if engine in self.peers and self.python.exists() and not path.with_suffix(suffix).exists():
                 subprocess.run([self.python, HERE / "peers" / "quantize.py", "--engine", engine, path, path.with_suffix(suffix)],
                                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 

@@ -45,10 +45,15 @@ class Peer:
                 pass
 
     def ask(self, line):
-        self.process.stdin.write(line + "\n")
-        self.process.stdin.flush()
+        try:
+            self.process.stdin.write(line + "\n")
+            self.process.stdin.flush()
+        except BrokenPipeError:
+            pass  # there is no answer then
         kind, _, rest = self.process.stdout.readline().strip().partition(" ")
-        if kind in ("", "error"):
+        if not kind:
+            raise RuntimeError("%s: ended at '%s', status %s" % (self.name, line, self.process.wait()))
+        if kind == "error":
             raise RuntimeError("%s: '%s' was answered by '%s %s'" % (self.name, line, kind, rest))
         return rest
 
@@ -71,7 +76,10 @@ class Peer:
         self.samples += map(float, self.ask("run %d %d" % (self.count, self.steps)).split())
 
     def close(self):
-        self.process.stdin.close()
+        try:
+            self.process.stdin.close()
+        except BrokenPipeError:
+            pass
         self.process.stdout.read()
         self.process.wait()
 
@@ -92,6 +100,8 @@ def parse():
     parser.add_argument("--precisions", type=words, default=["f32"], metavar="NAME,NAME,...", help="f32, bf16, int8")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=0.4, help="of each round of each peer")
+    parser.add_argument("--in-turn", action="store_true", help="contenders prepare themselves one after another: large ones together "
+                        "take more memory than each does in the end, and disturb a search for the fastest set-up")
     parser.add_argument("--compile", action="store_true", help="let PyTorch try its compilers (slow)")
     parser.add_argument("--search", default="600", help="seconds after which PyTorch tries no further set-up")
     parser.add_argument("--remember", help="file that keeps which of PyTorch's set-ups was fastest")
@@ -172,7 +182,7 @@ def commands(arguments, batch, threads):
     return found
 
 
-def start(entries):
+def start(entries, in_turn=False):
     """All contenders, each when it is ready, or what it says in place of that."""
     peers = []
     for name, command, *kind in entries:
@@ -180,8 +190,12 @@ def start(entries):
             peers.append(Peer(name, command, *kind))
         except OSError as error:
             print("%s: cannot be started: %s" % (name, error), file=sys.stderr)
+            continue
+        if in_turn:
+            peers[-1].wait()
     for peer in peers:
-        peer.wait()
+        if not in_turn:
+            peer.wait()
         if peer.ready is None:
             print("%s: %s" % (peer.name, peer.reason), file=sys.stderr)
     return [peer for peer in peers if peer.ready]
@@ -224,10 +238,29 @@ def agreement(peers, folder):
     return found
 
 
+def those_that(act, peers):
+    """Calls `act` with each and leaves out, and says so, the peers that ended: one that the system had no memory for, say. Without
+    ours there is nothing to compare."""
+    there = []
+    for peer in peers:
+        try:
+            act(peer)
+            there.append(peer)
+        except RuntimeError as error:
+            if peer.family == "Superstep":
+                raise
+            print(error, file=sys.stderr)
+            peer.close()
+    return there
+
+
 def those_with_a_chance(peers):
     """Leaves out, and says so, the peers that three steps show to be far behind the fastest of their precision: they would take
     most of the time."""
-    second = {peer: min(map(float, peer.ask("run 3").split())) for peer in peers}
+    second = {}
+    def three_steps(peer):
+        second[peer] = min(map(float, peer.ask("run 3").split()))
+    peers = those_that(three_steps, peers)
     def limit(peer):
         return HOPELESS * min(second[other] for other in peers if other.precision == peer.precision) + 0.05
     hopeless = [peer for peer in peers if second[peer] > limit(peer) and peer.family != "Superstep"]
@@ -240,7 +273,7 @@ def those_with_a_chance(peers):
 
 def contest(arguments, batch, threads):
     """All peers at one batch and thread count, round after round in an order drawn anew each time."""
-    peers = start(commands(arguments, batch, threads))
+    peers = start(commands(arguments, batch, threads), arguments.in_turn)
     order, processors = random.Random(1), sorted(os.sched_getaffinity(0))[-threads:]
     with tempfile.TemporaryDirectory() as folder:
         try:
@@ -250,11 +283,10 @@ def contest(arguments, batch, threads):
         for peer in peers:
             peer.pin(processors)
         peers = those_with_a_chance(peers)
-        for peer in peers:
-            peer.prepare(arguments.seconds)
+        peers = those_that(lambda peer: peer.prepare(arguments.seconds), peers)
         for _ in range(arguments.rounds):
-            for peer in order.sample(peers, len(peers)):
-                peer.round()
+            there = those_that(Peer.round, order.sample(peers, len(peers)))
+            peers = [peer for peer in peers if peer in there]
         differs = agreement(peers, folder) if arguments.mode == "infer" else {}
     for peer in peers:
         peer.close()

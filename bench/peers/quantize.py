@@ -8,6 +8,7 @@ Calibrated on --samples random inputs as inputs.py makes them.
 """
 
 import argparse
+import os
 import pathlib
 import sys
 import tempfile
@@ -73,7 +74,15 @@ def with_openvino(name, model, out, samples):
 def main():
     arguments = parse()
     make = {"onnxruntime": with_onnxruntime, "openvino": with_openvino}[arguments.engine]
-    make(arguments.name or arguments.model.stem, arguments.model, arguments.out, arguments.samples)
+    fresh = arguments.out.with_name("fresh-%d." % os.getpid() + arguments.out.name)
+    try:
+        make(arguments.name or arguments.model.stem, arguments.model, fresh, arguments.samples)
+        for suffix in (".bin", arguments.out.suffix):  # of OpenVINO the weights first: what is there is whole
+            if fresh.with_suffix(suffix).exists():
+                fresh.with_suffix(suffix).replace(arguments.out.with_suffix(suffix))
+    finally:
+        for suffix in (".bin", arguments.out.suffix):
+            fresh.with_suffix(suffix).unlink(missing_ok=True)
     return 0
 
 

@@ -48,6 +48,43 @@ class Protocol(unittest.TestCase):
         code, lines = talk("", "import sys; sys.path.insert(0, %r); import protocol; protocol.absent('not\\nhere')" % str(PEERS))
         self.assertEqual((code, lines), (3, ["absent not here"]))
 
+# Ends without a word at the step whose number it is told; 0: never.
+MORTAL = """
+import os, sys, time
+sys.path.insert(0, %r)
+import protocol
+protocol.claim_output()
+left = [int(sys.argv[1])]
+def step():
+    left[0] -= 1
+    time.sleep(1e-4)
+    if left[0] == 0:
+        os._exit(9)
+protocol.serve({"contender": "mortal"}, step)
+""" % str(PEERS)
+
+
+def contest(*steps, ours="0"):
+    """Names of the contenders that are left of a row: peers that end at these steps, and ours."""
+    sys.path.insert(0, str(PEERS))
+    import compare
+    import types
+    program = lambda text: [sys.executable, "-c", MORTAL, str(text)]
+    entries = [("peer %s" % text, program(text), "peer", "f32") for text in steps] + [("Superstep", program(ours), "Superstep", "f32")]
+    compare.commands = lambda *_: entries
+    arguments = types.SimpleNamespace(seconds=0.01, rounds=3, mode="train", model="mlp", in_turn=True)
+    return [peer.name for peer in compare.contest(arguments, 1, 1)]
+
+
+class Contest(unittest.TestCase):
+    def test_goes_on_without_a_peer_that_ends(self):
+        # Among the first three steps, while it warms up, and in a round.
+        self.assertEqual(contest(2, 5, 150, 0), ["peer 0", "Superstep"])
+
+    def test_is_nothing_without_ours(self):
+        with self.assertRaises(RuntimeError):
+            contest(0, ours="5")
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -4,6 +4,7 @@
 
 #include "superstep/op/core/definition.h"
 #include "superstep/op/core/file_functions.h"
+#include "superstep/op/elementwise/random.h"
 #include "superstep/op/move/creation.h"
 #include "superstep/transform/rewrite.h"
 
@@ -25,7 +26,14 @@ std::vector<Var> stand_ins(Rewrite& rewrite, const Node& node) {
   return result;
 }
 
+// Not a decomposition: the same distribution, other numbers.
+void draw_in_file(Rewrite& rewrite, const Node& node) {
+  const Var mask = op::drawn_mask(rewrite.builder(), node.attributes);
+  rewrite.replace(node, std::span(&mask, 1));
+}
+
 void expand_node(Rewrite& rewrite, const Node& node) {
+  if (node.op == "superstep.RandomMask") return draw_in_file(rewrite, node);
   const op::Definition& definition = op::get(node.op);
   if (!definition.decompose)
     throw Error(ErrorCode::unsupported, "the operator cannot be written in plain ONNX", describe(node));

@@ -15,6 +15,7 @@
 #include "superstep/op/core/wide.h"
 #include "superstep/op/elementwise/arithmetic.h"
 #include "superstep/op/elementwise/cast.h"
+#include "superstep/op/elementwise/logic.h"
 #include "superstep/op/elementwise/unary.h"
 
 namespace superstep::op {
@@ -179,6 +180,17 @@ Var random_mask(Var counter, ElementType element, const Shape& shape,
                                   {"keep", attributes.keep},
                                   {"shape", shape.extents()},
                                   {"dtype", onnx_number(element)}});
+}
+
+Var drawn_mask(Builder& builder, const Attributes& attributes) {
+  const double keep = keep_of(attributes);
+  const ElementType element = element_attribute(attributes, "dtype", ElementType::f32);
+  RandomStream spread(static_cast<std::uint64_t>(attributes.integer("seed", 0)), 0, stream_of(attributes));
+  const double seed = spread.next_u32() >> 8;  // 24 bits: the attribute is an f32
+  const Var drawn =
+      random_uniform(builder, ElementType::f32, Shape(attributes.integers("shape")), 0, 1, seed);
+  const Var kept = less(drawn, builder.scalar(ElementType::f32, keep));
+  return where(kept, builder.scalar(element, 1.0 / keep), builder.scalar(element, 0));
 }
 
 Var random_normal(Var counter, ElementType element, const Shape& shape, std::uint64_t seed,

@@ -26,6 +26,11 @@ struct RandomMaskAttributes {
 };
 Var random_mask(Var counter, ElementType element, const Shape& shape, const RandomMaskAttributes& attributes);
 
+// The same distribution in ONNX's own operators, for a mask that leaves in a file: the program that runs it
+// draws the numbers (RandomUniform), others than the counter gives here. `attributes` are the operator's.
+// Seeds of a step's masks are spread out: a program may count up from them, run after run.
+Var drawn_mask(Builder& builder, const Attributes& attributes);
+
 // superstep.RandomNormal: independent numbers of mean 0 and variance 1, the same for every sample of a batch:
 // the directions of forward gradients (transform/training/forward_gradient.h).
 //

@@ -15,7 +15,7 @@ namespace superstep::kernels {
 namespace {
 
 struct Operands {
-  GuardedBuffer x, weights, packed, scale, factor, bias, added, y;
+  GuardedBuffer x, weights, packed, scale, factor, bias, added, added_bytes, y;
 };
 
 std::int64_t whole(RandomStream& random, std::int64_t low, std::int64_t high) {
@@ -61,6 +61,7 @@ Operands make_operands(const IntegerConvolution& c, std::uint64_t seed) {
              GuardedBuffer(ElementType::f32, c.y.channels),
              GuardedBuffer(ElementType::f32, c.y.channels),
              GuardedBuffer(ElementType::f32, extent_of(c.y)),
+             GuardedBuffer(ElementType::u8, extent_of(c.y)),
              image_buffer(c.y)};
   o.x.fill_random(seed, 0, 255);
   o.weights.fill_random(seed + 1, -127, 127);
@@ -68,6 +69,7 @@ Operands make_operands(const IntegerConvolution& c, std::uint64_t seed) {
   o.bias.fill_random(seed + 3, -5, 5);
   o.added.fill_random(seed + 4, -5, 5);
   o.factor.fill_random(seed + 5, -2, 2);
+  o.added_bytes.fill_random(seed + 6, 0, 255);
   o.y.fill(0);
   return o;
 }
@@ -102,7 +104,9 @@ double expected(const IntegerConvolution& c, Operands& o, std::int64_t sum, std:
   for (const EpilogueStep& step : c.epilogue.steps) {
     if (step.op == EpilogueOp::scale_channels) v *= o.factor.get(channel);
     if (step.op == EpilogueOp::bias) v += o.bias.get(channel);
-    if (step.op == EpilogueOp::add) v += o.added.get(at);
+    if (step.op == EpilogueOp::add && step.type == ElementType::f32) v += o.added.get(at);
+    if (step.op == EpilogueOp::add && step.type == ElementType::u8)
+      v += (o.added_bytes.get(at) - static_cast<double>(step.beta)) * static_cast<double>(step.alpha);
     if (step.op == EpilogueOp::activate) v = leaky(v, static_cast<double>(step.alpha));
   }
   if (c.y.type != ElementType::u8) return v;
@@ -144,7 +148,8 @@ void run(const Kernel& kernel, const IntegerConvolution& c, Operands& o, bool in
   for (const EpilogueStep& step : c.epilogue.steps) {
     if (step.op == EpilogueOp::scale_channels) inputs.push_back(o.factor.data());
     if (step.op == EpilogueOp::bias) inputs.push_back(o.bias.data());
-    if (step.op == EpilogueOp::add) inputs.push_back(o.added.data());
+    if (step.op == EpilogueOp::add)
+      inputs.push_back(step.type == ElementType::u8 ? o.added_bytes.data() : o.added.data());
   }
   void* outputs[] = {o.y.data()};
   ASSERT_EQ(kernel.info().inputs, inputs.size());
@@ -182,6 +187,13 @@ TEST(IntegerConvolution, ScalesBiasesAndRectifies) {
 }
 TEST(IntegerConvolution, AddsTensors) {
   check_all(ElementType::f32, Epilogue{}.bias().add().activate(Activation::leaky_relu, 0.2f));
+}
+TEST(IntegerConvolution, AddsBytes) {
+  check_all(ElementType::f32, Epilogue{}.bias().add_bytes(0.03f, 117).activate(Activation::leaky_relu, 0.2f));
+  check_all(ElementType::u8, Epilogue{}.scale_channels().add_bytes(0.05f, 0).activate(Activation::relu));
+  // Not in registers: a slope above one, and another step behind.
+  check_all(ElementType::f32, Epilogue{}.add_bytes(0.03f, 117).activate(Activation::leaky_relu, 1.5f));
+  check_all(ElementType::u8, Epilogue{}.activate(Activation::relu).add_bytes(0.03f, 12).bias());
 }
 TEST(IntegerConvolution, GivesBytes) {
   check_all(ElementType::u8, Epilogue{}.bias().activate(Activation::relu));
@@ -222,20 +234,73 @@ TEST(IntegerConvolution, TakesWeightsInPieces) {
     c.window.height = c.window.width = layer.taps;
     c.window.pad_top = c.window.pad_left = layer.taps / 2;
     c.zero_point = 117;
-    c.epilogue.bias().add().activate(Activation::relu);
-    std::size_t gathered = 0;
-    for (const auto& implementation : integer_convolution().all()) {
-      const Prepared kernel = implementation.prepare(c);
-      if (!kernel) continue;
-      gathered += implementation.name == std::string_view("gathered positions");
-      for (const bool in_parts : {false, true}) {
-        Operands o = make_operands(c, 7);
-        run(**kernel, c, o, in_parts);
-        EXPECT_EQ(faults_of(c, o).far, 0) << implementation.name;
+    for (const Epilogue& added : {Epilogue{}.bias().add(), Epilogue{}.bias().add_bytes(0.04f, 131)}) {
+      c.epilogue = added;
+      c.epilogue.activate(Activation::relu);
+      std::size_t gathered = 0;
+      for (const auto& implementation : integer_convolution().all()) {
+        const Prepared kernel = implementation.prepare(c);
+        if (!kernel) continue;
+        gathered += implementation.name == std::string_view("gathered positions");
+        for (const bool in_parts : {false, true}) {
+          Operands o = make_operands(c, 7);
+          run(**kernel, c, o, in_parts);
+          EXPECT_EQ(faults_of(c, o).far, 0) << implementation.name;
+        }
       }
+      EXPECT_EQ(gathered, byte_products() == ByteProducts::quads ? 1 : 0) << layer.in;
     }
-    EXPECT_EQ(gathered, byte_products() == ByteProducts::quads ? 1 : 0) << layer.in;
   }
+}
+
+// Pictures of one to three channels: rows of the window are summed together. Gaps, samples, padding on all
+// sides.
+TEST(IntegerConvolution, SumsRowsOfFewChannels) {
+  for_each_instruction_set([&] {
+    std::int64_t taken = 0;
+    for (std::uint64_t seed = 0; seed < 40; ++seed)
+      for (const ElementType result : {ElementType::f32, ElementType::u8})
+        for (const Epilogue& added :
+             {Epilogue{}.bias(), Epilogue{}.bias().add(), Epilogue{}.add_bytes(0.04f, 99)}) {
+          RandomStream random(seed);
+          IntegerConvolution c;
+          const std::int64_t height = whole(random, 5, 20), width = whole(random, 8, 40),
+                             batch = whole(random, 1, 3);
+          c.window = {.height = whole(random, 1, 7),
+                      .width = whole(random, 2, 7),
+                      .stride_h = whole(random, 1, 3),
+                      .stride_w = whole(random, 1, 3),
+                      .dilation_h = whole(random, 1, 2),
+                      .pad_top = whole(random, 0, 3),
+                      .pad_left = whole(random, 0, 3)};
+          const std::int64_t under = (c.window.height - 1) * c.window.dilation_h + 1;
+          if (height + 2 * c.window.pad_top < under) continue;
+          c.x = dense_image(height, width, batch, whole(random, 1, 3), ElementType::u8);
+          c.x.column_stride += whole(random, 0, 2);
+          c.x.row_stride = c.x.columns() * c.x.column_stride + whole(random, 0, 5);
+          c.y = dense_image((height + 2 * c.window.pad_top - under) / c.window.stride_h + 1,
+                            (width + 2 * c.window.pad_left - c.window.width) / c.window.stride_w + 1, batch,
+                            whole(random, 1, 90), result);
+          c.y.column_stride += whole(random, 0, 3);
+          c.y.row_stride = c.y.columns() * c.y.column_stride + whole(random, 0, 5);
+          c.zero_point = static_cast<std::int32_t>(random.below(256));
+          c.y_scale = 0.37f;
+          c.y_zero_point = 93;
+          c.epilogue = added;
+          c.epilogue.activate(Activation::leaky_relu, 0.1f);
+          const Prepared kernel = integer_convolution().prepare(c);
+          ASSERT_EQ(kernel.has_value(), byte_products() != ByteProducts::none) << seed;
+          if (!kernel) continue;
+          ++taken;
+          EXPECT_TRUE((*kernel)->info().name.contains("rows of few channels")) << (*kernel)->info().name;
+          for (const bool in_parts : {false, true}) {
+            Operands o = make_operands(c, seed);
+            run(**kernel, c, o, in_parts);
+            ASSERT_EQ(faults_of(c, o).far, 0) << seed;
+          }
+        }
+    EXPECT_EQ(taken > 100, byte_products() != ByteProducts::none);
+  });
 }
 
 TEST(IntegerConvolution, PartsTogetherAreTheWhole) {

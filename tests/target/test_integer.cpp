@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "superstep/op/product/quantization.h"
+#include "superstep/op/rows/reduction.h"
 #include "superstep/target/target.h"
 #include "superstep/transform/precision/quantize.h"
 #include "tests/processor.h"
@@ -167,15 +168,59 @@ TEST(Integer, ASumOfTwoProductsIsAnEpilogue) {
   const GraphAtBatch model = quantized(block_with_shortcut);
   int finished = 0, joined = 0, apart = 0;
   for (const std::string& kernel : kernels_of(model, 4)) {
-    finished += kernel.starts_with("ConvInteger+Add:");
-    joined += kernel.starts_with("ConvInteger+Add+Add+Relu:");
-    apart += kernel.starts_with("Add");
+    finished += kernel.starts_with("ConvInteger+Add+QuantizeLinear:");
+    joined += kernel.starts_with("ConvInteger+Add+Add+Relu:") && kernel.contains("add bytes");
+    apart += kernel.starts_with("Add") || kernel.starts_with("DequantizeLinear");
   }
   EXPECT_EQ(finished, 1);
   EXPECT_EQ(joined, 1);
   EXPECT_EQ(apart, 0);
   const auto expected = run("reference", model, {.batch = 4});
   EXPECT_LT(difference(run("cpu", model, {.batch = 4})[0], expected[0]), 0.01);
+}
+
+// Residual blocks: what the first one gives is read by the second one's first product and by its sum.
+graph::Graph two_blocks(std::int64_t batch) {
+  graph::Graph graph("blocks");
+  op::Builder b(graph);
+  test::Layers layers(b, 3);
+  const op::Var x = b.input("x", ElementType::f32, {batch, 32, 8, 8});
+  const op::Var first = op::relu(layers.conv(x, "first", 32, 1));
+  const op::Var inner = op::relu(layers.conv(first, "inner", 32, 3, {.pads = {1, 1, 1, 1}}));
+  const op::Var second = op::relu(first + layers.conv(inner, "last", 32, 1));
+  b.output("y", layers.conv(second, "after", 8, 1));
+  return graph;
+}
+
+TEST(Integer, ResidualsAreReadAsBytes) {
+  if (!test::multiplies_bytes()) GTEST_SKIP() << "no products of bytes here";
+  const GraphAtBatch model = quantized(two_blocks);
+  int conversions = 0, added = 0;
+  for (const std::string& kernel : kernels_of(model, 4)) {
+    conversions += kernel.starts_with("QuantizeLinear") || kernel.starts_with("DequantizeLinear");
+    added += kernel.starts_with("ConvInteger+Add+Add+Relu+QuantizeLinear:") && kernel.contains("add bytes");
+  }
+  EXPECT_EQ(conversions, 1);  // of the input
+  EXPECT_EQ(added, 1);
+  const auto expected = run("reference", model, {.batch = 4});
+  EXPECT_LT(difference(run("cpu", model, {.batch = 4})[0], expected[0]), 0.01);
+}
+
+// Bytes that are read outside a product's epilogue, here by the mean, are made f32 for it.
+graph::Graph summed_and_read(std::int64_t batch) {
+  graph::Graph graph("read");
+  op::Builder b(graph);
+  const op::Var x = b.input("x", ElementType::f32, {batch, 32, 8, 8});
+  const op::Var scale = b.constant(Tensor::scalar(0.03f)),
+                zero = b.constant(Tensor::scalar(static_cast<std::uint8_t>(117)));
+  const op::Var read = op::dequantize_linear(op::quantize_linear(x, scale, zero), scale, zero);
+  b.output("y", op::relu(read) + op::reduce_mean(read, {2, 3}, true));
+  return graph;
+}
+
+TEST(Integer, BytesThatOthersReadAreMadeFloats) {
+  const auto expected = run("reference", summed_and_read, {.batch = 4});
+  EXPECT_LT(difference(run("cpu", summed_and_read, {.batch = 4})[0], expected[0]), 1e-5);
 }
 
 // Which products the CPU leaves in f32. Thin ones cost more to make bytes than they gain.

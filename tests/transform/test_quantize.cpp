@@ -123,7 +123,7 @@ TEST(Quantize, QuantizesAnActivationOnce) {
       "%b : f32[3,8] = MatMul(%x, %w)\n"
       "%y : f32[3,8] = Add(%a, %b)\n"
       "output \"y\" = %y");
-  EXPECT_EQ(values_to_calibrate(model).size(), 1u);
+  EXPECT_EQ(values_to_calibrate(model).size(), 2u);  // x, and a, which the sum reads
   const graph::Graph quantized = quantize(model, {{"x", {-1, 1}}});
   EXPECT_EQ(count_of(quantized, "QuantizeLinear"), 1);
   EXPECT_EQ(count_of(quantized, "MatMulInteger"), 2);
@@ -261,6 +261,65 @@ TEST(Quantize, WhatIsReadInF32TooIsPooledThere) {
   ASSERT_EQ(count_of(quantized, "MaxPool"), 1);
   EXPECT_EQ(quantized.type(nodes_of(quantized, "MaxPool")[0]->outputs[0]).element, ElementType::f32);
   EXPECT_EQ(count_of(quantized, "QuantizeLinear"), 5);  // p by itself
+}
+
+// A residual block: %a is read by a product and by the sum with what comes of it; %s is the shortcut of
+// another block, whose other product is later.
+const std::string residual_blocks =
+    "input %x : f32[2,16,5,5]\n"
+    "state %w1 : f32[16,16,1,1] = splat(0.1)\n"
+    "state %w2 : f32[16,16,1,1] = splat(0.1)\n"
+    "state %w3 : f32[16,16,1,1] = splat(0.1)\n"
+    "state %w4 : f32[16,16,1,1] = splat(0.1)\n"
+    "state %w5 : f32[16,16,1,1] = splat(0.1)\n"
+    "%a1 : f32[2,16,5,5] = Conv(%x, %w1)\n"
+    "%a : f32[2,16,5,5] = Relu(%a1)\n"
+    "%b1 : f32[2,16,5,5] = Conv(%a, %w2)\n"
+    "%b2 : f32[2,16,5,5] = Add(%a, %b1)\n"
+    "%b : f32[2,16,5,5] = Relu(%b2)\n"
+    "%s : f32[2,16,5,5] = Conv(%b, %w3)\n"
+    "%t : f32[2,16,5,5] = Conv(%b, %w4)\n"
+    "%c : f32[2,16,5,5] = Add(%t, %s)\n"
+    "%y : f32[2,16,5,5] = Conv(%c, %w5)\n"
+    "output \"y\" = %y";
+
+// Which input of each Add is made of bytes; -1: none.
+std::vector<int> terms_in_bytes(const graph::Graph& quantized) {
+  std::vector<int> terms;
+  for (const graph::Node* sum : nodes_of(quantized, "Add")) {
+    terms.push_back(-1);
+    for (int k = 0; k < 2; ++k) {
+      const graph::Value& term = quantized.value(sum->inputs[static_cast<std::size_t>(k)]);
+      if (term.kind != graph::ValueKind::computed) continue;
+      const graph::Node& producer = quantized.node(term.producer);
+      const bool bytes = quantized.type(producer.inputs[0]).element == ElementType::u8;
+      if (producer.op == "DequantizeLinear" && bytes) terms.back() = k;
+    }
+  }
+  return terms;
+}
+
+TEST(Quantize, AddsBytesInResidualBlocks) {
+  const graph::Graph model = with_random_states(splat_graph(residual_blocks), 7);
+  const Tensor x = random_tensor(ElementType::f32, {2, 16, 5, 5}, 3);
+  const RangeTable ranges = spanned(model, x);
+  ASSERT_EQ(ranges.size(), 5u);  // x, a, b, c, and s, which no product reads
+  EXPECT_TRUE(ranges.contains("s"));
+  const graph::Graph quantized = quantize(model, ranges);
+  EXPECT_EQ(terms_in_bytes(quantized), (std::vector<int>{0, 1}));
+  EXPECT_EQ(count_of(quantized, "QuantizeLinear"), 5);
+  const Tensor exact = evaluated(model, x), bytes = evaluated(quantized, x);
+  EXPECT_LT(largest_difference(exact, bytes), 0.06 * largest_of(exact));
+}
+
+TEST(Quantize, AddsFloatsThatAreThereAnyway) {
+  const graph::Graph model = splat_graph(residual_blocks + "\noutput \"a\" = %a");
+  RangeTable ranges;
+  for (const graph::ValueId id : values_to_calibrate(model)) ranges[model.value(id).name] = {-1, 1};
+  EXPECT_EQ(terms_in_bytes(quantize(model, ranges)), (std::vector<int>{-1, 1}));  // %a is an output
+  ranges.erase("s");
+  EXPECT_EQ(terms_in_bytes(quantize(model, ranges)),
+            (std::vector<int>{-1, -1}));  // nobody knows what s spans
 }
 
 TEST(Quantize, LeavesOverlappingWindowsTransposed) {

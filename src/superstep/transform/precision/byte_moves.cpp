@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "superstep/op/core/definition.h"
+#include "superstep/transform/precision/byte_sums.h"
 
 namespace superstep::transform {
 namespace {
@@ -26,8 +27,10 @@ std::size_t data_inputs(const Node& node) { return node.op == "Concat" ? node.in
 ByteMoves::ByteMoves(const Graph& graph, FunctionRef<bool(const Node&)> takes, const std::set<ValueId>& apart)
     : graph_(graph),
       moved_(graph.node_count(), false),
+      terms_(graph.node_count()),
       bytes_alone_(graph.value_count(), false),
       parents_(graph.value_count()) {
+  const ByteSums sums(graph, takes);
   std::iota(parents_.begin(), parents_.end(), std::size_t{0});
   std::vector<bool> read(graph.value_count(), false), refused(graph.value_count(), false);
   for (const graph::Output& output : graph.outputs()) refused[output.value.index()] = true;
@@ -44,8 +47,10 @@ ByteMoves::ByteMoves(const Graph& graph, FunctionRef<bool(const Node&)> takes, c
                        !apart.contains(node.outputs[0]);
     moved_[i] = moved;
     const std::size_t bytes = moved ? data_inputs(node) : takes(node) ? 1 : 0;
+    if (const auto term = sums.term(i); term && !apart.contains(node.inputs[*term])) terms_[i] = term;
     for (std::size_t k = 0; k < node.inputs.size(); ++k)
-      if (node.inputs[k].valid()) (k < bytes ? read : refused)[node.inputs[k].index()] = true;
+      if (node.inputs[k].valid())
+        (k < bytes || terms_[i] == k ? read : refused)[node.inputs[k].index()] = true;
     for (std::size_t k = 0; moved && k < bytes; ++k)
       parents_[family(node.inputs[k].index())] = family(node.outputs[0].index());
   }
@@ -55,6 +60,11 @@ ByteMoves ByteMoves::within_ranges(const Graph& graph, FunctionRef<bool(const No
                                    const RangeTable& ranges) {
   constexpr double most = 2;
   std::set<ValueId> apart;
+  const ByteSums sums(graph, takes);
+  for (std::size_t i = 0; i < graph.node_count(); ++i)
+    if (const auto term = sums.term(i);
+        term && !ranges.contains(graph.value(graph.nodes()[i].inputs[*term]).name))
+      apart.insert(graph.nodes()[i].inputs[*term]);
   while (true) {
     ByteMoves moves(graph, takes, apart);
     const RangeTable widened = moves.widened(ranges);
@@ -78,6 +88,12 @@ std::optional<NodeId> ByteMoves::moved_by(ValueId value) const {
   const graph::Value& moved = graph_.value(value);
   if (moved.kind != graph::ValueKind::computed || !moved_[moved.producer.index()]) return std::nullopt;
   return moved.producer;
+}
+
+std::optional<std::size_t> ByteMoves::term_in_bytes(NodeId node) const {
+  const auto term = terms_[node.index()];
+  if (!term || !in_bytes_alone(graph_.node(node).inputs[*term])) return std::nullopt;
+  return term;
 }
 
 RangeTable ByteMoves::widened(const RangeTable& table) const {

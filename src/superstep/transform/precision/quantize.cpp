@@ -19,6 +19,11 @@ namespace superstep::transform {
 namespace {
 
 constexpr double largest_byte = 255, largest_weight = 127;
+constexpr std::int64_t bytes_together = 4;  // that are multiplied and summed
+
+std::int64_t filled_up(std::int64_t bytes) {
+  return (bytes + bytes_together - 1) / bytes_together * bytes_together;
+}
 
 // A product that can be taken, and what is special about it.
 struct Candidate {
@@ -37,10 +42,12 @@ bool is_f32(const Graph& graph, ValueId id) { return graph.type(id).element == E
 std::optional<Candidate> convolution_candidate(const Graph& graph, const Node& node) {
   const Shape& weights = graph.type(node.inputs[1]).shape;
   if (weights.rank() != 3 && weights.rank() != 4) return std::nullopt;
+  const std::int64_t groups = node.attributes.integer("group", 1);
+  const bool sums_rows = groups == 1 && weights.rank() == 4 && weights[1] % bytes_together != 0;
   return Candidate{.convolution = true,
                    .stored_out_in = true,
-                   .summed = weights[1],
-                   .given = weights[0] / node.attributes.integer("group", 1)};
+                   .summed = sums_rows ? filled_up(weights[1] * weights[3]) : weights[1],
+                   .given = weights[0] / groups};
 }
 
 std::optional<Candidate> gemm_candidate(const Graph& graph, const Node& node) {
@@ -85,8 +92,7 @@ std::optional<Candidate> candidate(const Graph& graph, const Node& node, const Q
   if (!is_f32(graph, node.inputs[0]) || !is_f32(graph, node.inputs[1])) return std::nullopt;
   const auto found = candidate_of(traits.product_kind, graph, node);
   if (options.kept.contains(graph.value(node.outputs[0]).name)) return std::nullopt;
-  // Bytes are multiplied four at a time.
-  if (!found || found->summed % 4 != 0) return std::nullopt;
+  if (!found || found->summed % bytes_together != 0) return std::nullopt;
   const bool wide = found->summed >= options.least_summed && found->given >= options.least_given;
   return wide ? found : std::nullopt;
 }
@@ -173,11 +179,24 @@ class Quantizer {
   bool takes(const Node& node) const { return is_taken(old(), node, given_, options_); }
 
   void visit(const Node& node) {
+    if (const auto term = moves_.term_in_bytes(old().value(node.outputs[0]).producer))
+      return add_bytes(node, *term);
     if (!takes(node)) return rewrite_.keep(node);
     const std::string& name = old().value(node.inputs[0]).name;
     check_range(name, given_.find(name)->second);
     const Bytes x = bytes_of(node.inputs[0], byte_scale(ranges_.find(name)->second));
     rewrite_.replace(node, std::vector{integer_product(node, *candidate(old(), node, options_), x)});
+  }
+
+  // A sum whose input `term` is read as it was rounded.
+  void add_bytes(const Node& node, std::size_t term) {
+    const std::string& name = old().value(node.inputs[term]).name;
+    check_range(name, given_.find(name)->second);
+    const Bytes x = bytes_of(node.inputs[term], byte_scale(ranges_.find(name)->second));
+    op::Builder& b = rewrite_.builder();
+    const Var read = op::dequantize_linear(x.value, b.constant(Tensor::scalar(x.scale)), x.zero_point);
+    const Var other = rewrite_.now(node.inputs[1 - term]);
+    rewrite_.replace(node, std::vector{term == 0 ? read + other : other + read});
   }
 
   // Every value of a family (ByteMoves) has the same scale.
@@ -273,6 +292,12 @@ std::vector<ValueId> values_to_calibrate(const Graph& model, const QuantizeOptio
     const ValueId read = model.node(product).inputs[0];
     if (std::ranges::find(values, read) == values.end()) values.push_back(read);
   }
+  const ByteMoves moves(model, [&](const Node& node) { return candidate(model, node, options).has_value(); });
+  for (std::size_t i = 0; i < model.node_count(); ++i)
+    if (const auto term = moves.term_in_bytes(graph::NodeId(i))) {
+      const ValueId read = model.nodes()[i].inputs[*term];
+      if (std::ranges::find(values, read) == values.end()) values.push_back(read);
+    }
   return values;
 }
 

@@ -25,7 +25,8 @@ using RangeTable = std::map<std::string, ValueRange, std::less<>>;  // by the va
 
 struct QuantizeOptions {
   // Products that sum fewer channels, or give fewer, stay in f32: they gain nothing, and in the layer before
-  // the outputs rounding costs most.
+  // the outputs rounding costs most. Where the channels of a picture come not in fours, those under a row of
+  // the window are summed together.
   std::int64_t least_summed = 16, least_given = 8;
   // Results of products that stay in f32 all the same, by name: a target that would be slower on bytes says
   // so (target::Target::slow_on_bytes).

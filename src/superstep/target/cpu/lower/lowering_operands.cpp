@@ -110,11 +110,13 @@ DraftOperand Lowering::read(ValueId id) {
 }
 
 // Parameters, and what is made of them, rounded ahead are mostly read behind their Cast, when they are
-// packed, and zeros are mostly added to by kernels that clear their own sums: such a node runs where somebody
-// reads its result alone. Whether a kernel does is known when it was prepared, not before.
+// packed, zeros are mostly added to by kernels that clear their own sums, and bytes are read as they are by
+// products that add them: such a node runs where somebody reads its result alone. Whether a kernel does is
+// known when it was prepared, not before.
 bool Lowering::waits_for_readers(NodeId id) const {
   const Node& node = graph_.node(id);
   if (node.op == "ConstantOfShape") return is_zero(graph_, node.outputs[0]);
+  if (is_read_bytes(graph_, node)) return true;
   if (section_of_[id.index()] != Section::prepare || node.op != "Cast") return false;
   const int group = fusion_.group_of[id.index()];
   return group < 0 || fusion_.groups[static_cast<std::size_t>(group)].members.size() == 1;

@@ -56,6 +56,17 @@ bool is_dequantized_product(const Graph& graph, const Node& node) {
          graph.type(node.outputs[0]).element == ElementType::f32;
 }
 
+bool is_read_bytes(const Graph& graph, const Node& node) {
+  if (node.op != "DequantizeLinear" || graph.type(node.inputs[0]).element != ElementType::u8) return false;
+  const auto one_known = [&](std::size_t input) {
+    return graph.type(node.inputs[input]).shape.element_count() == 1 &&
+           uniform_constant(graph, node.inputs[input]);
+  };
+  const bool zero_point = node.inputs.size() > 2 && node.inputs[2].valid();
+  return graph.type(node.outputs[0]).element == ElementType::f32 && one_known(1) &&
+         (!zero_point || one_known(2));
+}
+
 bool is_zero(const Graph& graph, ValueId id) {
   const graph::Value& value = graph.value(id);
   if (value.kind == graph::ValueKind::constant) return uniform_constant(graph, id) == 0.0;

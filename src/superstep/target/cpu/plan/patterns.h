@@ -44,6 +44,9 @@ bool is_integer_product(const Node& node);
 // product.
 bool is_dequantized_product(const Graph& graph, const Node& node);
 
+// A DequantizeLinear of u8 with one scale and one zero point, both known: what an epilogue may read as bytes.
+bool is_read_bytes(const Graph& graph, const Node& node);
+
 // The optimiser nodes: inputs parameter, gradient, moments...; see op/training/optimizer.h.
 bool is_optimizer(const Node& node);
 

@@ -159,7 +159,7 @@ SUPERSTEP_VNNI_INLINE void sum_up(Sums<M, N>& sums, const GatheredTile& t, const
 // and would have it read all of this again after each.
 template <int M>
 struct Finish {
-  __m512 scale[M], bias[M], slope, inverse_scale;
+  __m512 scale[M], bias[M], slope, inverse_scale, added_scale;
   __m512i zero_point;
   __mmask16 last;
 };
@@ -170,13 +170,20 @@ SUPERSTEP_VNNI_INLINE Finish<M> finish_of(const IntegerBlock& b, __mmask16 last)
   unrolled<M>([&](auto i) SUPERSTEP_VNNI_LAMBDA {
     const __mmask16 mask = lanes_of<M>(i, last);
     f.scale[i] = _mm512_maskz_loadu_ps(mask, b.scale + width * i);
-    f.bias[i] = b.bias ? _mm512_maskz_loadu_ps(mask, b.bias + width * i) : _mm512_setzero_ps();
+    const __m512 bias = b.bias ? _mm512_maskz_loadu_ps(mask, b.bias + width * i) : _mm512_setzero_ps();
+    f.bias[i] = _mm512_sub_ps(bias, _mm512_set1_ps(b.added_zero * b.added_scale));
   });
+  f.added_scale = _mm512_set1_ps(b.added_scale);
   f.slope = _mm512_set1_ps(b.slope);
   f.inverse_scale = _mm512_set1_ps(b.inverse_scale);
   f.zero_point = _mm512_set1_epi32(static_cast<std::int32_t>(b.zero_point));
   f.last = last;
   return f;
+}
+
+// Bytes as f32, for the lanes of the mask; the others are not read.
+SUPERSTEP_VNNI_INLINE __m512 widened(const std::uint8_t* from, __mmask16 mask) {
+  return _mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(_mm_maskz_loadu_epi8(mask, from)));
 }
 
 // The larger one of v and slope * v is the rectifier, for slopes from 0 to 1.
@@ -242,7 +249,7 @@ SUPERSTEP_VNNI_INLINE void keep(const Sums<M, N>& sums, const IntegerBlock& b, s
   });
 }
 
-template <class T, bool has_added, int M, int N, class Operands>
+template <class T, Addend addend, int M, int N, class Operands>
 SUPERSTEP_VNNI void block(const Operands& t, const IntegerBlock& b, std::int64_t column, __mmask16 last) {
   Sums<M, N> sums;
   sum_up(sums, t, b, column, last);
@@ -251,15 +258,18 @@ SUPERSTEP_VNNI void block(const Operands& t, const IntegerBlock& b, std::int64_t
   } else {
     const Finish<M> f = finish_of<M>(b, last);
     T* to = static_cast<T*>(b.result) + column * b.result_stride;
-    const float* added = has_added ? b.added + column * b.added_stride : nullptr;
+    const float* added = addend == Addend::floats ? b.added + column * b.added_stride : nullptr;
+    const std::uint8_t* bytes = addend == Addend::bytes ? b.added_bytes + column * b.added_stride : nullptr;
     const std::int64_t stride = b.result_stride, added_stride = b.added_stride;
     unrolled<N>([&](auto j) SUPERSTEP_VNNI_LAMBDA {
       __m512 v[M];
       unrolled<M>([&](auto i) SUPERSTEP_VNNI_LAMBDA {
         v[i] = _mm512_fmadd_ps(_mm512_cvtepi32_ps(sums.part[0][i][j]), f.scale[i], f.bias[i]);
-        if constexpr (has_added)
-          v[i] = _mm512_add_ps(
-              v[i], _mm512_maskz_loadu_ps(lanes_of<M>(i, last), added + j * added_stride + width * i));
+        const __mmask16 mask = lanes_of<M>(i, last);
+        if constexpr (addend == Addend::floats)
+          v[i] = _mm512_add_ps(v[i], _mm512_maskz_loadu_ps(mask, added + j * added_stride + width * i));
+        if constexpr (addend == Addend::bytes)
+          v[i] = _mm512_fmadd_ps(widened(bytes + j * added_stride + width * i, mask), f.added_scale, v[i]);
         v[i] = rectified(v[i], f.slope);
       });
       store(v, f, to + j * stride);
@@ -268,47 +278,47 @@ SUPERSTEP_VNNI void block(const Operands& t, const IntegerBlock& b, std::int64_t
 }
 
 // As many columns at a time as there are registers for their sums, then half as many, and so on.
-template <class T, bool has_added, int M, int N, int... rest, class Operands>
+template <class T, Addend addend, int M, int N, int... rest, class Operands>
 SUPERSTEP_VNNI void columns(const Operands& t, const IntegerBlock& b, std::int64_t column, __mmask16 last) {
-  for (; column + N <= b.columns; column += N) block<T, has_added, M, N>(t, b, column, last);
+  for (; column + N <= b.columns; column += N) block<T, addend, M, N>(t, b, column, last);
   if constexpr (sizeof...(rest) > 0)
-    if (column < b.columns) columns<T, has_added, M, rest...>(t, b, column, last);
+    if (column < b.columns) columns<T, addend, M, rest...>(t, b, column, last);
 }
 
-template <class T, bool has_added>
+template <class T, Addend addend>
 SUPERSTEP_VNNI void panel(const ByteTile& t, const IntegerBlock& b) {
   const auto spare = static_cast<int>((width - b.channels % width) % width);
   const auto last = static_cast<__mmask16>(0xffff >> spare);
   switch ((b.channels + width - 1) / width) {
-    case 1: return columns<T, has_added, 1, 24, 12, 6, 3, 2, 1>(t, b, 0, last);
-    case 2: return columns<T, has_added, 2, 12, 6, 3, 2, 1>(t, b, 0, last);
-    case 3: return columns<T, has_added, 3, 8, 4, 2, 1>(t, b, 0, last);
-    default: return columns<T, has_added, 4, 6, 3, 2, 1>(t, b, 0, last);
+    case 1: return columns<T, addend, 1, 24, 12, 6, 3, 2, 1>(t, b, 0, last);
+    case 2: return columns<T, addend, 2, 12, 6, 3, 2, 1>(t, b, 0, last);
+    case 3: return columns<T, addend, 3, 8, 4, 2, 1>(t, b, 0, last);
+    default: return columns<T, addend, 4, 6, 3, 2, 1>(t, b, 0, last);
   }
 }
 
-template <class T>
-SUPERSTEP_VNNI void tile(const ByteTile& t, const IntegerBlock& b) {
-  b.added ? panel<T, true>(t, b) : panel<T, false>(t, b);
-}
-
 // Addresses of columns are kept in registers: fewer at a time than there are sums for.
-template <class T, bool has_added>
+template <class T, Addend addend>
 SUPERSTEP_VNNI void panel(const GatheredTile& t, const IntegerBlock& b) {
   const auto spare = static_cast<int>((width - b.channels % width) % width);
   const auto last = static_cast<__mmask16>(0xffff >> spare);
   switch ((b.channels + width - 1) / width) {
-    case 1: return columns<T, has_added, 1, 8, 4, 2, 1>(t, b, 0, last);
-    case 2: return columns<T, has_added, 2, 8, 4, 2, 1>(t, b, 0, last);
-    case 3: return columns<T, has_added, 3, 8, 4, 2, 1>(t, b, 0, last);
-    default: return columns<T, has_added, 4, 6, 3, 2, 1>(t, b, 0, last);
+    case 1: return columns<T, addend, 1, 8, 4, 2, 1>(t, b, 0, last);
+    case 2: return columns<T, addend, 2, 8, 4, 2, 1>(t, b, 0, last);
+    case 3: return columns<T, addend, 3, 8, 4, 2, 1>(t, b, 0, last);
+    default: return columns<T, addend, 4, 6, 3, 2, 1>(t, b, 0, last);
   }
 }
 
+template <class T, class Operands>
+SUPERSTEP_VNNI void tile(const Operands& t, const IntegerBlock& b) {
+  if (b.added_bytes) return panel<T, Addend::bytes>(t, b);
+  b.added ? panel<T, Addend::floats>(t, b) : panel<T, Addend::none>(t, b);
+}
+
 SUPERSTEP_VNNI void gathered_tile(const GatheredTile& t, const IntegerBlock& b) {
-  if (t.more) return panel<std::int32_t, false>(t, b);
-  if (t.bytes) return b.added ? panel<std::uint8_t, true>(t, b) : panel<std::uint8_t, false>(t, b);
-  b.added ? panel<float, true>(t, b) : panel<float, false>(t, b);
+  if (t.more) return panel<std::int32_t, Addend::none>(t, b);
+  t.bytes ? tile<std::uint8_t>(t, b) : tile<float>(t, b);
 }
 
 }  // namespace
@@ -320,10 +330,10 @@ ByteProducts byte_products() {
 }
 
 ByteTileFunction* byte_tile_as_f32() {
-  return byte_products() == ByteProducts::quads ? tile<float> : avx2_byte_tile_as_f32();
+  return byte_products() == ByteProducts::quads ? tile<float, ByteTile> : avx2_byte_tile_as_f32();
 }
 ByteTileFunction* byte_tile_as_bytes() {
-  return byte_products() == ByteProducts::quads ? tile<std::uint8_t> : avx2_byte_tile_as_bytes();
+  return byte_products() == ByteProducts::quads ? tile<std::uint8_t, ByteTile> : avx2_byte_tile_as_bytes();
 }
 GatheredTileFunction* gathered_byte_tile() {
   return byte_products() == ByteProducts::quads ? gathered_tile : nullptr;

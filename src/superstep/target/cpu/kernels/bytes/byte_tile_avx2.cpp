@@ -100,6 +100,13 @@ SUPERSTEP_AVX2_INLINE void add_quad8(__m256i (&sum)[M][N], const std::byte* weig
   }
 }
 
+// Some bytes, eight at most, as f32.
+SUPERSTEP_AVX2_INLINE __m256 widened8(const std::uint8_t* from, std::int64_t count) {
+  std::int64_t bytes = 0;
+  std::memcpy(&bytes, from, static_cast<std::size_t>(count));
+  return _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(_mm_cvtsi64_si128(bytes)));
+}
+
 // To nearest, halves to even, limited to 0..255; NaN, which min() hands on, becomes 0.
 SUPERSTEP_AVX2_INLINE void store_bytes8(__m256 v, __m256 inverse_scale, __m256i zero_point, std::uint8_t* to,
                                         std::int64_t count) {
@@ -112,7 +119,7 @@ SUPERSTEP_AVX2_INLINE void store_bytes8(__m256 v, __m256 inverse_scale, __m256i 
 }
 
 // The sums of a block of M vectors and N columns, and what is done to them, in registers.
-template <class T, bool has_added, int M, int N, bool masked>
+template <class T, Addend addend, int M, int N, bool masked>
 SUPERSTEP_AVX2_INLINE void block8(const ByteTile& t, const IntegerBlock& b, std::int64_t channel,
                                   std::int64_t column) {
   const std::int64_t last = masked ? b.channels - channel - lanes8 * (M - 1) : lanes8;
@@ -132,17 +139,25 @@ SUPERSTEP_AVX2_INLINE void block8(const ByteTile& t, const IntegerBlock& b, std:
   const __m256 slope = _mm256_set1_ps(b.slope), inverse = _mm256_set1_ps(b.inverse_scale);
   const __m256i zero_point = _mm256_set1_epi32(static_cast<std::int32_t>(b.zero_point));
   T* to = static_cast<T*>(b.result) + column * b.result_stride + channel;
-  const float* added = has_added ? b.added + column * b.added_stride : nullptr;
+  const float* added = addend == Addend::floats ? b.added + column * b.added_stride : nullptr;
+  const std::uint8_t* bytes =
+      addend == Addend::bytes ? b.added_bytes + column * b.added_stride + channel : nullptr;
+  const __m256 added_scale = _mm256_set1_ps(b.added_scale);
+  const __m256 added_shift = _mm256_set1_ps(b.added_zero * b.added_scale);
   const IntegerBlock at = b;  // results in bytes may lie anywhere, as far as the compiler knows
   unrolled8<M>([&](auto i) SUPERSTEP_AVX2_LAMBDA {
     const __m256 scale = v.load_floats(at.scale, i);
-    const __m256 bias = at.bias ? v.load_floats(at.bias, i) : _mm256_setzero_ps();
+    const __m256 bias = _mm256_sub_ps(at.bias ? v.load_floats(at.bias, i) : _mm256_setzero_ps(), added_shift);
     unrolled8<N>([&](auto j) SUPERSTEP_AVX2_LAMBDA {
       __m256 y = _mm256_fmadd_ps(_mm256_cvtepi32_ps(sum[i][j]), scale, bias);
-      if constexpr (has_added) y = _mm256_add_ps(y, v.load_floats(added + j * at.added_stride, i));
+      const bool part = masked && i == M - 1;
+      if constexpr (addend == Addend::floats)
+        y = _mm256_add_ps(y, v.load_floats(added + j * at.added_stride, i));
+      if constexpr (addend == Addend::bytes)
+        y = _mm256_fmadd_ps(widened8(bytes + j * at.added_stride + lanes8 * i, part ? last : lanes8),
+                            added_scale, y);
       y = _mm256_max_ps(_mm256_mul_ps(y, slope), y);  // the rectifier, for slopes from 0 to 1
       T* place = to + j * at.result_stride + lanes8 * i;
-      const bool part = masked && i == M - 1;
       if constexpr (sizeof(T) == 1)
         store_bytes8(y, inverse, zero_point, place, part ? last : lanes8);
       else if (part)
@@ -153,46 +168,47 @@ SUPERSTEP_AVX2_INLINE void block8(const ByteTile& t, const IntegerBlock& b, std:
   });
 }
 
-template <class T, bool has_added, int M, int N>
+template <class T, Addend addend, int M, int N>
 SUPERSTEP_AVX2 void block8(const ByteTile& t, const IntegerBlock& b, std::int64_t channel,
                            std::int64_t column) {
   if (channel + lanes8 * M <= b.channels)
-    block8<T, has_added, M, N, false>(t, b, channel, column);
+    block8<T, addend, M, N, false>(t, b, channel, column);
   else
-    block8<T, has_added, M, N, true>(t, b, channel, column);
+    block8<T, addend, M, N, true>(t, b, channel, column);
 }
 
 // Blocks of N columns, then of half as many, and so on; the sums of each fill the registers.
-template <class T, bool has_added, int M, int N, int... rest>
+template <class T, Addend addend, int M, int N, int... rest>
 SUPERSTEP_AVX2_INLINE void columns8(const ByteTile& t, const IntegerBlock& b, std::int64_t channel,
                                     std::int64_t column) {
-  for (; column + N <= b.columns; column += N) block8<T, has_added, M, N>(t, b, channel, column);
-  if constexpr (sizeof...(rest) > 0) columns8<T, has_added, M, rest...>(t, b, channel, column);
+  for (; column + N <= b.columns; column += N) block8<T, addend, M, N>(t, b, channel, column);
+  if constexpr (sizeof...(rest) > 0) columns8<T, addend, M, rest...>(t, b, channel, column);
 }
 
 // Of few columns as many channels at a time as there are registers: weights are then read once, in their
 // order.
-template <class T, bool has_added, int M, int N>
+template <class T, Addend addend, int M, int N>
 SUPERSTEP_AVX2_INLINE std::int64_t channels8(const ByteTile& t, const IntegerBlock& b, std::int64_t channel,
                                              std::int64_t column) {
   for (; channel + lanes8 * (M - 1) < b.channels; channel += lanes8 * M)
-    block8<T, has_added, M, N>(t, b, channel, column);
+    block8<T, addend, M, N>(t, b, channel, column);
   return channel;
 }
 
-template <class T, bool has_added>
+template <class T, Addend addend>
 SUPERSTEP_AVX2 void panel8(const ByteTile& t, const IntegerBlock& b) {
   std::int64_t channel = 0;
-  if (b.columns == 1) channel = channels8<T, has_added, 8, 1>(t, b, channel, 0);
-  if (b.columns == 2) channel = channels8<T, has_added, 4, 2>(t, b, channel, 0);
+  if (b.columns == 1) channel = channels8<T, addend, 8, 1>(t, b, channel, 0);
+  if (b.columns == 2) channel = channels8<T, addend, 4, 2>(t, b, channel, 0);
   for (; channel + lanes8 < b.channels; channel += 2 * lanes8)
-    columns8<T, has_added, 2, 4, 2, 1>(t, b, channel, 0);
-  if (channel < b.channels) columns8<T, has_added, 1, 8, 4, 2, 1>(t, b, channel, 0);
+    columns8<T, addend, 2, 4, 2, 1>(t, b, channel, 0);
+  if (channel < b.channels) columns8<T, addend, 1, 8, 4, 2, 1>(t, b, channel, 0);
 }
 
 template <class T>
 SUPERSTEP_AVX2 void tile8(const ByteTile& t, const IntegerBlock& b) {
-  b.added ? panel8<T, true>(t, b) : panel8<T, false>(t, b);
+  if (b.added_bytes) return panel8<T, Addend::bytes>(t, b);
+  b.added ? panel8<T, Addend::floats>(t, b) : panel8<T, Addend::none>(t, b);
 }
 
 }  // namespace

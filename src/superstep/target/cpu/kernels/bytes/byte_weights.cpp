@@ -22,7 +22,8 @@ class BytePack final : public Kernel {
       for (std::int64_t tap = 0; tap < w_.taps; ++tap)
         for (std::int64_t in = 0; in < w_.in; ++in)
           for (std::int64_t out = 0; out < w_.out; ++out) {
-            const std::int8_t value = stored[stored_index(group, tap, in, out)];
+            const bool fills_up = in >= w_.row_taps * w_.channels;
+            const std::int8_t value = fills_up ? std::int8_t{0} : stored[stored_index(group, tap, in, out)];
             quads[w_.quad_index(group, tap, in, out)] = value;
             sums[(group * w_.taps + tap) * w_.out + out] += value;
           }
@@ -30,9 +31,10 @@ class BytePack final : public Kernel {
 
  private:
   std::int64_t stored_index(std::int64_t group, std::int64_t tap, std::int64_t in, std::int64_t out) const {
-    const std::int64_t before = group * w_.in * w_.out * w_.taps;
-    return order_ == WeightOrder::out_in_taps ? before + (out * w_.in + in) * w_.taps + tap
-                                              : before + (in * w_.out + out) * w_.taps + tap;
+    const std::int64_t taps = w_.taps * w_.row_taps, channel = in % w_.channels;
+    const std::int64_t before = group * w_.channels * w_.out * taps + tap * w_.row_taps + in / w_.channels;
+    return order_ == WeightOrder::out_in_taps ? before + (out * w_.channels + channel) * taps
+                                              : before + (channel * w_.out + out) * taps;
   }
 
   ByteWeights w_;
@@ -54,10 +56,38 @@ std::int64_t ByteWeights::quad_index(std::int64_t group, std::int64_t tap, std::
 }
 
 ByteWeights byte_weights(const IntegerConvolution& c) {
+  const std::int64_t channels = c.x.channels / c.groups, out = c.y.channels / c.groups;
+  if (sums_rows(c)) {
+    const std::int64_t row_taps = c.window.width;
+    return {.taps = c.window.height,
+            .in = (row_taps * channels + 3) / 4 * 4,
+            .out = out,
+            .row_taps = row_taps,
+            .channels = channels};
+  }
   return {.groups = c.groups,
           .taps = c.window.height * c.window.width,
-          .in = c.x.channels / c.groups,
-          .out = c.y.channels / c.groups};
+          .in = channels,
+          .out = out,
+          .channels = channels};
+}
+
+bool sums_rows(const IntegerConvolution& c) {
+  constexpr std::int64_t longest = 64;
+  return c.groups == 1 && c.x.channels % 4 != 0 && c.window.width > 1 && c.window.dilation_w == 1 &&
+         c.window.depth == 1 && c.x.planes == 1 && c.x.channels * c.window.width <= longest;
+}
+
+void sum_all_taps(const ByteWeights& w, const void* weights, std::int64_t group, std::int64_t first_channel,
+                  std::int64_t channels, std::int32_t zero_point, std::int32_t* shift) {
+  const auto* sums =
+      reinterpret_cast<const std::int32_t*>(static_cast<const std::byte*>(weights) + w.sums_offset());
+  for (std::int64_t channel = 0; channel < channels; ++channel) {
+    std::int32_t sum = 0;
+    for (std::int64_t tap = 0; tap < w.taps; ++tap)
+      sum += sums[(group * w.taps + tap) * w.out + first_channel + channel];
+    shift[channel] = sum * zero_point;
+  }
 }
 
 std::size_t byte_pack_bytes(const IntegerConvolution& convolution) {

@@ -122,8 +122,6 @@ class GatheredConvolution final : public Kernel {
   void gather(const Arguments& arguments, const PartRange& positions, std::int64_t group) const;
   void run_panel(const Arguments& arguments, const PartRange& positions, std::int64_t group,
                  std::int64_t panel) const;
-  void sum_weights(const Arguments& arguments, std::int64_t group, std::int64_t panel, std::int64_t channels,
-                   std::int32_t* shift) const;
   void add_operands(const Arguments& arguments, std::int64_t position, std::int64_t first_channel,
                     float* scale, IntegerBlock& block) const;
   const std::byte* ahead_of(const std::byte* panel, std::size_t piece, std::int64_t channels) const;
@@ -151,25 +149,12 @@ void GatheredConvolution::gather(const Arguments& arguments, const PartRange& po
   }
 }
 
-// The zero point times all the weights: what every sum has too much.
-void GatheredConvolution::sum_weights(const Arguments& arguments, std::int64_t group, std::int64_t panel,
-                                      std::int64_t channels, std::int32_t* shift) const {
-  const auto* sums = reinterpret_cast<const std::int32_t*>(
-      static_cast<const std::byte*>(arguments.inputs[1]) + weights_.sums_offset());
-  for (std::int64_t channel = 0; channel < channels; ++channel) {
-    std::int32_t sum = 0;
-    for (std::int64_t tap = 0; tap < weights_.taps; ++tap)
-      sum += sums[(group * weights_.taps + tap) * weights_.out + panel * panel_width + channel];
-    shift[channel] = sum * c_.zero_point;
-  }
-}
-
 void GatheredConvolution::add_operands(const Arguments& arguments, std::int64_t position,
                                        std::int64_t first_channel, float* scale, IntegerBlock& block) const {
-  const float* added = take_operands(simple_, arguments.inputs.data() + 3, first_channel, scale, block);
+  const void* added = take_operands(simple_, arguments.inputs.data() + 3, first_channel, scale, block);
   if (!added) return;
-  block.added_stride = simple_.added_column > 0 ? simple_.added_column : c_.y.column_stride;
-  block.added = added + position * block.added_stride + first_channel;
+  const std::int64_t across = simple_.added_column > 0 ? simple_.added_column : c_.y.column_stride;
+  set_added(simple_, added, position * across + first_channel, across, block);
 }
 
 // The weights of the piece after this one, in this panel or the next.
@@ -191,7 +176,7 @@ void GatheredConvolution::run_panel(const Arguments& arguments, const PartRange&
   const auto size = static_cast<std::int64_t>(size_in_bytes(c_.y.type));
   std::int32_t shift[panel_width];
   float scale[panel_width];
-  sum_weights(arguments, group, panel, channels, shift);
+  sum_all_taps(weights_, arguments.inputs[1], group, before, channels, c_.zero_point, shift);
   IntegerBlock block{.sums = sums(arguments),
                      .shift = shift,
                      .scale = static_cast<const float*>(arguments.inputs[2]) + first_channel,
@@ -217,6 +202,8 @@ void GatheredConvolution::run_panel(const Arguments& arguments, const PartRange&
         .columns = addresses(arguments) + piece.first_tap * count,
         .columns_stride = count,
         .first_byte = piece.first_quad * 4,
+        .ahead = ahead_of(weights, i, channels),
+        .ahead_per_column = piece.taps * piece.quads * 4 * channels / count,
         .goes_on = i > 0,
         .more = more,
         .bytes = bytes};
@@ -233,6 +220,7 @@ void GatheredConvolution::run_panel(const Arguments& arguments, const PartRange&
 // than the first-level cache holds beside what they are multiplied with (measured: bench_byte_kernels,
 // docs/int8.md).
 std::string refusal(const IntegerConvolution& c) {
+  if (sums_rows(c)) return "few channels";
   if (gathered_byte_tile() == nullptr) return "gathered products of bytes need AVX-512 VNNI";
   if (c.y.type == ElementType::i32) return "sums are wanted in memory";
   if (c.x.planes != 1 || c.y.planes != 1 || c.window.depth != 1) return "the image has planes";

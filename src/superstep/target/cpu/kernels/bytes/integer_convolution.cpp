@@ -169,12 +169,11 @@ void TapIntegerConvolution::write_sums(const Pointers& p, const Part& part, cons
 void TapIntegerConvolution::add_operands(const Pointers& p, const Part& part, std::int64_t row,
                                          std::int64_t column, std::int64_t column_step, IntegerBlock& block,
                                          float* scale) const {
-  const float* added = take_operands(simple_, p.epilogue_inputs, part.first_channel, scale, block);
+  const void* added = take_operands(simple_, p.epilogue_inputs, part.first_channel, scale, block);
   if (!added) return;
   const std::int64_t across = simple_.added_column > 0 ? simple_.added_column : c_.y.column_stride;
   const std::int64_t down = simple_.added_row > 0 ? simple_.added_row : c_.y.row_stride;
-  block.added = added + row * down + column * across + part.first_channel;
-  block.added_stride = across * column_step;
+  set_added(simple_, added, row * down + column * across + part.first_channel, across * column_step, block);
 }
 
 void TapIntegerConvolution::finish(const Pointers& p, const Part& part, const RowEntry& row, const Tile& tile,
@@ -298,6 +297,7 @@ KernelInfo describe(const IntegerConvolution& c, const TapTables& t, const Epilo
 // Tables of products that are made by the loops of `maker`, and the rest of the kernel.
 Prepared prepare_taps(const IntegerConvolution& c, ProductMaker maker, const char* name, bool in_registers) {
   if (std::string fault = fault_of(c); !fault.empty()) return refuse(name, fault);
+  if (sums_rows(c)) return refuse(name, "few channels");
   Image as_f32 = c.y;
   as_f32.type = ElementType::f32;
   auto epilogue = EpilogueRunner::prepare(c.epilogue, as_f32);
@@ -330,7 +330,8 @@ std::string fault_of(const IntegerConvolution& c) {
   if (c.x.type != ElementType::u8) return "the input must be u8";
   if (c.y.type != ElementType::i32 && c.y.type != ElementType::f32 && c.y.type != ElementType::u8)
     return "the output must be i32, f32 or u8";
-  if (c.x.channels / c.groups % 4 != 0) return "the input channels of a group are not a multiple of 4";
+  if (c.x.channels / c.groups % 4 != 0 && !sums_rows(c))
+    return "the input channels of a group are not a multiple of 4";
   if (c.y.type == ElementType::i32 && !c.epilogue.steps.empty()) return "sums in i32 have no epilogue";
   if (c.y.type == ElementType::u8 && !(c.y_scale > 0)) return "the output's scale is not positive";
   return {};
@@ -344,6 +345,14 @@ double cycles_of_far_weights(double bytes) {
   return bytes / (bytes <= 4 * 1024 * 1024 ? 12 : 5);
 }
 
+// Of a group, all positions together: taps that read inside the image times channels in fours, or, of few
+// channels, rows of taps.
+double summed_quads(const IntegerConvolution& c) {
+  if (!sums_rows(c)) return multiply_adds(geometry_of(c)) / static_cast<double>(c.y.channels) / 4;
+  const ByteWeights w = byte_weights(c);
+  return static_cast<double>(c.y.positions() * w.taps * w.in) / 4;
+}
+
 // By the tiles of AVX2: a step takes four of what a processor begins in a cycle, at 0.85 of that rate. Of a
 // block of two vectors and four columns it has 46 instructions for 256 products, of one vector and eight
 // columns 51, of single columns 8 for 32. Cycles are those of winograd_choice.h, of vectors of 16 lanes: what
@@ -352,7 +361,7 @@ double byte_cycles_of_pairs(const IntegerConvolution& c) {
   const double in = static_cast<double>(c.x.channels / c.groups),
                out = static_cast<double>(c.y.channels / c.groups);
   const double vectors = static_cast<double>(c.groups) * std::ceil(out / 8);
-  const double products = multiply_adds(geometry_of(c)) / (out * static_cast<double>(c.groups)) * vectors * 8;
+  const double products = summed_quads(c) * 4 * vectors * 8;
   const auto positions = static_cast<double>(c.y.height * c.y.columns());
   const double instructions = positions < 3 ? 8.0 / 32 : out <= 8 ? 51.0 / 256 : 46.0 / 256;
   const double weights = in * out * static_cast<double>(c.groups * c.window.height * c.window.width);
@@ -368,12 +377,11 @@ double byte_cycles(const IntegerConvolution& c) {
   if (products == ByteProducts::pairs) return byte_cycles_of_pairs(c);
   const double in = static_cast<double>(c.x.channels / c.groups), out = static_cast<double>(c.y.channels),
                vectors = static_cast<double>(c.groups * ((c.y.channels / c.groups + 15) / 16));
-  const double taps = multiply_adds(geometry_of(c)) / (in * out);  // of all positions
   // Two products of 64 bytes begin in a cycle; panels of one vector are held up by what they load.
   const bool narrow = c.y.channels / c.groups <= 16;
   const double positions = static_cast<double>(c.y.height * c.y.columns());
   const double weights = in * out * static_cast<double>(c.window.height * c.window.width);
-  return taps * vectors * in / 4 / (narrow ? 1.66 : 1.86) + positions * vectors * (narrow ? 7 : 5) +
+  return summed_quads(c) * vectors / (narrow ? 1.66 : 1.86) + positions * vectors * (narrow ? 7 : 5) +
          cycles_of_far_weights(weights);
 }
 
@@ -399,7 +407,7 @@ extern constinit const Implementation<IntegerConvolution> libxsmm_integer{
 extern constinit const Implementation<IntegerConvolution> portable_integer{
     "portable", prepare_in_memory<ProductMaker::portable>};
 
-SUPERSTEP_KERNELS(integer_convolution, IntegerConvolution, gathered_integer, integer_in_registers,
-                  libxsmm_integer, portable_integer)
+SUPERSTEP_KERNELS(integer_convolution, IntegerConvolution, few_channels_integer, gathered_integer,
+                  integer_in_registers, libxsmm_integer, portable_integer)
 
 }  // namespace superstep::kernels

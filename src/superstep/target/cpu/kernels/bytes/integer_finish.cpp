@@ -49,7 +49,7 @@ HWY_INLINE void store_bytes(V v, V inverse_scale, VI zero_point, std::uint8_t* p
 }
 
 // G vectors of channels of all columns; `n` channels in each.
-template <class T, bool has_added, std::size_t G>
+template <class T, Addend addend, std::size_t G>
 HWY_INLINE void finish_columns(const IntegerBlock& b, std::int64_t channel, std::size_t n) {
   const V slope = constant(b.slope), inverse = constant(b.inverse_scale), none = hn::Zero(f32_tag);
   const VI zero = hn::Set(i32_tag, static_cast<std::int32_t>(b.zero_point));
@@ -62,13 +62,17 @@ HWY_INLINE void finish_columns(const IntegerBlock& b, std::int64_t channel, std:
     bias[i] = b.bias ? load_first(b.bias + at, n) : none;
   });
   const std::int32_t* sums = b.sums + channel;
-  const float* added = has_added ? b.added + channel : nullptr;
+  const float* added = addend == Addend::floats ? b.added + channel : nullptr;
+  const std::uint8_t* bytes = addend == Addend::bytes ? b.added_bytes + channel : nullptr;
+  const V added_scale = constant(b.added_scale), added_zero = constant(b.added_zero);
   T* result = static_cast<T*>(b.result) + channel;
   for (std::int64_t column = 0; column < b.columns; ++column) {
     unrolled<G>([&](auto i) SUPERSTEP_INLINE_LAMBDA {
       V v = hn::ConvertTo(f32_tag, hn::Sub(load_integers(sums + i * lanes, n), shift[i]));
       v = hn::Add(hn::Mul(v, scale[i]), bias[i]);
-      if constexpr (has_added) v = hn::Add(v, load_first(added + i * lanes, n));
+      if constexpr (addend == Addend::floats) v = hn::Add(v, load_first(added + i * lanes, n));
+      if constexpr (addend == Addend::bytes)
+        v = hn::Add(v, hn::Mul(hn::Sub(load_first(bytes + i * lanes, n), added_zero), added_scale));
       v = hn::Add(hn::Max(v, none), hn::Mul(hn::Min(v, none), slope));
       if constexpr (sizeof(T) == 1)
         store_bytes(v, inverse, zero, result + i * lanes, n);
@@ -77,25 +81,27 @@ HWY_INLINE void finish_columns(const IntegerBlock& b, std::int64_t channel, std:
     });
     sums += b.channels;
     result += b.result_stride;
-    if constexpr (has_added) added += b.added_stride;
+    if constexpr (addend == Addend::floats) added += b.added_stride;
+    if constexpr (addend == Addend::bytes) bytes += b.added_stride;
   }
 }
 
 // Four vectors at a time: a column of 64 channels is one piece of memory.
-template <class T, bool has_added>
+template <class T, Addend addend>
 void finish_channels(const IntegerBlock& b) {
   constexpr auto width = static_cast<std::int64_t>(lanes);
   std::int64_t channel = 0;
   for (; channel + 4 * width <= b.channels; channel += 4 * width)
-    finish_columns<T, has_added, 4>(b, channel, lanes);
-  for (; channel + width <= b.channels; channel += width) finish_columns<T, has_added, 1>(b, channel, lanes);
+    finish_columns<T, addend, 4>(b, channel, lanes);
+  for (; channel + width <= b.channels; channel += width) finish_columns<T, addend, 1>(b, channel, lanes);
   if (channel < b.channels)
-    finish_columns<T, has_added, 1>(b, channel, static_cast<std::size_t>(b.channels - channel));
+    finish_columns<T, addend, 1>(b, channel, static_cast<std::size_t>(b.channels - channel));
 }
 
 template <class T>
 void finish(const IntegerBlock& b) {
-  b.added ? finish_channels<T, true>(b) : finish_channels<T, false>(b);
+  if (b.added_bytes) return finish_channels<T, Addend::bytes>(b);
+  b.added ? finish_channels<T, Addend::floats>(b) : finish_channels<T, Addend::none>(b);
 }
 
 void quantize(const QuantizeBlock& b) {

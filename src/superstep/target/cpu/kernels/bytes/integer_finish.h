@@ -7,20 +7,26 @@
 namespace superstep::kernels {
 
 // v = (sum - shift) * scale + bias + added; v < 0 ? slope * v : v. Vectors along channels are given from the
-// block's first channel on.
+// block's first channel on. What is added is f32, or bytes: (byte - added_zero) * added_scale.
 struct IntegerBlock {
   const std::int32_t* sums;    // [columns][channels]
   const std::int32_t* shift;   // [channels]
   const float* scale;          // [channels]
   const float* bias;           // [channels], or null
   const float* added;          // [columns][channels], or null
-  std::int64_t added_stride;   // elements between columns
+  std::int64_t added_stride;   // elements between columns, of either
   float slope;                 // from 0, relu, to 1, which leaves v as it is
   void* result;                // f32 or u8; as f32 it may be `sums`
   std::int64_t result_stride;  // elements between columns
   std::int64_t columns, channels;
   float inverse_scale, zero_point;  // of bytes: round(v * inverse_scale) + zero_point, halves to even
+  const std::uint8_t* added_bytes = nullptr;  // [columns][channels] in place of `added`, or null
+  float added_scale = 0, added_zero = 0;
 };
+
+// What a loop was compiled to add.
+enum class Addend : std::uint8_t { none, floats, bytes };
+
 using IntegerFinish = void(const IntegerBlock& block);
 IntegerFinish* finish_as_f32();
 IntegerFinish* finish_as_bytes();

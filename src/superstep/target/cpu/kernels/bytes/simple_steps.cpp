@@ -8,6 +8,8 @@ bool is_rectifier(const EpilogueStep& step) {
          (step.activation == Activation::relu || step.activation == Activation::leaky_relu);
 }
 
+bool adds(ElementType type) { return type == ElementType::f32 || type == ElementType::u8; }
+
 }  // namespace
 
 SimpleSteps simple_steps(const Epilogue& epilogue) {
@@ -18,10 +20,13 @@ SimpleSteps simple_steps(const Epilogue& epilogue) {
       found.factor = true;
     } else if (step.op == EpilogueOp::bias && first && !found.bias) {
       found.bias = true;
-    } else if (step.op == EpilogueOp::add && step.type == ElementType::f32 && first) {
+    } else if (step.op == EpilogueOp::add && adds(step.type) && first) {
       found.added = true;
       found.added_column = step.column_stride;
       found.added_row = step.row_stride;
+      found.added_bytes = step.type == ElementType::u8;
+      found.added_scale = step.alpha;
+      found.added_zero = step.beta;
     } else if (is_rectifier(step) && found.slope == 1) {
       found.slope = step.activation == Activation::relu ? 0 : step.alpha;
     } else {
@@ -31,8 +36,8 @@ SimpleSteps simple_steps(const Epilogue& epilogue) {
   return found;
 }
 
-const float* take_operands(const SimpleSteps& steps, const void* const* operands, std::int64_t first_channel,
-                           float* scale, IntegerBlock& block) {
+const void* take_operands(const SimpleSteps& steps, const void* const* operands, std::int64_t first_channel,
+                          float* scale, IntegerBlock& block) {
   if (steps.factor) {
     const float* factors = static_cast<const float*>(*operands++) + first_channel;
     for (std::int64_t channel = 0; channel < block.channels; ++channel)
@@ -40,7 +45,19 @@ const float* take_operands(const SimpleSteps& steps, const void* const* operands
     block.scale = scale;
   }
   if (steps.bias) block.bias = static_cast<const float*>(*operands++) + first_channel;
-  return steps.added ? static_cast<const float*>(*operands) : nullptr;
+  return steps.added ? *operands : nullptr;
+}
+
+void set_added(const SimpleSteps& steps, const void* tensor, std::int64_t at, std::int64_t stride,
+               IntegerBlock& block) {
+  block.added_stride = stride;
+  if (!steps.added_bytes) {
+    block.added = static_cast<const float*>(tensor) + at;
+    return;
+  }
+  block.added_bytes = static_cast<const std::uint8_t*>(tensor) + at;
+  block.added_scale = steps.added_scale;
+  block.added_zero = steps.added_zero;
 }
 
 }  // namespace superstep::kernels

@@ -45,6 +45,11 @@ Epilogue& Epilogue::add(ElementType type) {
   return *this;
 }
 
+Epilogue& Epilogue::add_bytes(float scale, float zero_point) {
+  steps.push_back({.op = EpilogueOp::add, .alpha = scale, .beta = zero_point, .type = ElementType::u8});
+  return *this;
+}
+
 Epilogue& Epilogue::multiply(ElementType type) {
   steps.push_back({.op = EpilogueOp::multiply, .type = type});
   return *this;
@@ -77,18 +82,13 @@ Epilogue& Epilogue::save(ElementType type) {
 
 namespace {
 
-bool takes_input(EpilogueOp op) {
-  return op != EpilogueOp::scale && op != EpilogueOp::activate && op != EpilogueOp::round_half &&
-         op != EpilogueOp::save;
-}
-
 std::string to_string(const EpilogueStep& step) {
   const std::string activation = name_of(step.activation);
   switch (step.op) {
     case EpilogueOp::bias: return "bias";
     case EpilogueOp::scale_channels: return "scale channels";
     case EpilogueOp::scale: return fmt::format("scale {}", step.alpha);
-    case EpilogueOp::add: return "add";
+    case EpilogueOp::add: return step.type == ElementType::u8 ? "add bytes" : "add";
     case EpilogueOp::multiply: return "multiply";
     case EpilogueOp::activate: return activation;
     case EpilogueOp::activation_gradient: return activation + " gradient";
@@ -100,9 +100,14 @@ std::string to_string(const EpilogueStep& step) {
 
 }  // namespace
 
+bool EpilogueStep::reads_input() const {
+  return op != EpilogueOp::scale && op != EpilogueOp::activate && op != EpilogueOp::round_half &&
+         op != EpilogueOp::save;
+}
+
 std::size_t Epilogue::inputs() const {
   std::size_t count = 0;
-  for (const EpilogueStep& step : steps) count += takes_input(step.op);
+  for (const EpilogueStep& step : steps) count += step.reads_input();
   return count;
 }
 

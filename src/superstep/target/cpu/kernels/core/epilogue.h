@@ -56,9 +56,12 @@ struct EpilogueStep {
   float alpha = 0, beta = 0;  // of the activation, or the factor of `scale`
   bool from_output = true;    // of activation_gradient: false forces the derivative from the saved input
   // The tensor of add, multiply, activation_gradient and save: same extents as the result, own strides and
-  // type (f32 or bf16; u8 for multiply: a mask of 0 and 1). Zero strides stand for the result's own.
+  // type (f32 or bf16; u8 for multiply: a mask of 0 and 1; u8 for add: (byte - beta) * alpha). Zero strides
+  // stand for the result's own.
   ElementType type = ElementType::f32;
   std::int64_t column_stride = 0, row_stride = 0;
+
+  bool reads_input() const;  // takes an input slot
 };
 
 struct Epilogue {
@@ -69,6 +72,7 @@ struct Epilogue {
   Epilogue& scale(float factor);
   Epilogue& scale_channels();
   Epilogue& add(ElementType type = ElementType::f32);
+  Epilogue& add_bytes(float scale, float zero_point);
   Epilogue& multiply(ElementType type = ElementType::f32);
   Epilogue& activate(Activation activation, float alpha = 0, float beta = 0);
   Epilogue& activation_gradient(Activation activation, float alpha = 0, float beta = 0,

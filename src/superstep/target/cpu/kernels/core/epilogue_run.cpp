@@ -102,6 +102,9 @@ HWY_INLINE void apply_step(const BoundStep& step, std::int64_t column, std::int6
       return;
     case EpilogueOp::add:
       load_operand<G>(step, offset, tail, t);
+      if (step.type == ElementType::u8)
+        for (std::size_t i = 0; i < G; ++i)
+          t[i] = hn::Mul(hn::Sub(t[i], constant(step.beta)), constant(step.alpha));
       for (std::size_t i = 0; i < G; ++i) v[i] = hn::Add(v[i], t[i]);
       return;
     case EpilogueOp::multiply:
@@ -344,8 +347,9 @@ bool has_tensor(EpilogueOp op) {
 
 std::string fault_of(const EpilogueStep& step) {
   if (!has_tensor(step.op)) return {};
-  const bool mask = step.op == EpilogueOp::multiply && step.type == ElementType::u8;
-  if (step.type != ElementType::f32 && step.type != ElementType::bf16 && !mask)
+  const bool bytes =
+      (step.op == EpilogueOp::multiply || step.op == EpilogueOp::add) && step.type == ElementType::u8;
+  if (step.type != ElementType::f32 && step.type != ElementType::bf16 && !bytes)
     return std::string("the epilogue cannot read ") + name_of(step.type);
   if (step.op == EpilogueOp::activation_gradient && step.from_output &&
       !gradient_from_output(step.activation, step.alpha))
@@ -377,7 +381,8 @@ UsualList usual_list(const Epilogue& epilogue, ElementType result) {
   if (sums && (steps.size() == 2 || steps.size() == 3)) return {.sums = static_cast<int>(steps.size())};
   const auto next_is = [&](EpilogueOp op) { return i < steps.size() && steps[i].op == op; };
   if (next_is(EpilogueOp::bias)) list.bias = true, ++i;
-  if (next_is(EpilogueOp::add)) list.added = true, list.added_type = steps[i++].type;
+  if (next_is(EpilogueOp::add) && steps[i].type != ElementType::u8)
+    list.added = true, list.added_type = steps[i++].type;
   if (!list.bias && next_is(EpilogueOp::bias)) list.bias = true, ++i;
   if (next_is(EpilogueOp::activate) && is_usual(steps[i].activation, !list.narrow || !list.added))
     list.activation = steps[i++].activation;

@@ -148,6 +148,24 @@ struct Fused {
   std::optional<NodeId> quantize;
 };
 
+// Sums read bytes that are one value after another, without their values in f32.
+void add_as_bytes(const Lowering& lowering, Fused& fused) {
+  const Graph& graph = lowering.graph();
+  std::size_t operand = 0;
+  for (kernels::EpilogueStep& step : fused.epilogue.steps) {
+    if (!step.reads_input()) continue;
+    ValueId& read = fused.operands[operand++];
+    const graph::Value& value = graph.value(read);
+    if (step.op != kernels::EpilogueOp::add || value.kind != graph::ValueKind::computed) continue;
+    const Node& node = graph.node(value.producer);
+    if (!is_read_bytes(graph, node)) continue;
+    step.type = ElementType::u8;
+    step.alpha = static_cast<float>(*single_constant(graph, node, 1, 1));
+    step.beta = static_cast<float>(*single_constant(graph, node, 2, 0));
+    read = node.inputs[0];
+  }
+}
+
 std::expected<Fused, Refusal> fuse(const Lowering& lowering, const Node& dequantize, const Node& product,
                                    const FusionGroup* group) {
   Fused fused{.result = dequantize.outputs[0],
@@ -162,6 +180,7 @@ std::expected<Fused, Refusal> fuse(const Lowering& lowering, const Node& dequant
     fused.epilogue = std::move(match->epilogue);
     fused.operands = std::move(match->operands);
     for (NodeId member : group->members) fused.op += "+" + lowering.graph().node(member).op;
+    add_as_bytes(lowering, fused);
   }
   fused.quantize = only_quantization(lowering, fused.result);
   if (fused.quantize) {

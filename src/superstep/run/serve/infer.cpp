@@ -336,18 +336,19 @@ void get_ready(std::span<target::Executable* const> executables, const Stopwatch
   if (!executables[0]->modelled_time()) report.start_seconds = begun.seconds();
 }
 
-// Once the answers are written, which do not wait for how long a call takes: speed goes before what the
-// report holds. The executables are the model's, and for int8 that in f32. `cold`: answers went through other
-// plans.
-void time_served(const InferSettings& settings, std::span<target::Executable* const> executables,
-                 const Task& task, std::int64_t batch, ThreadPool& pool, bool cold, InferReport& report) {
-  TimingEffort effort = settings.output.empty() ? thorough_timing : brief_timing;
+// Timings of answers that are written, which do not wait for them: after that. `cold`: they went through
+// other plans.
+TimingEffort effort_behind(bool cold) {
+  TimingEffort effort = brief_timing;
   if (cold) effort.warm_up_calls = thorough_timing.warm_up_calls, effort.warm_up_seconds = effort.seconds;
-  const auto timings = timings_of(executables, task, batch, pool, effort);
+  return effort;
+}
+
+// Speed goes before what the report holds. Timings are the model's, and for int8 those in f32.
+void add_timings(const std::vector<std::vector<Metric>>& timings, InferReport& report) {
   put_first(timings[0], report.metrics);
   if (timings.size() > 1) put_first(timings[1], report.f32_metrics);
   if (report.start_seconds > 0) report.metrics.push_back(measured_metric("start", report.start_seconds, "s"));
-  report.plan = executables[0]->summary();
 }
 
 void check_refinement(const InferSettings& settings, const workload::Workload& workload) {
@@ -478,6 +479,11 @@ InferReport infer(const InferSettings& given) {
   for (const auto& evaluator : evaluators) executables.push_back(&evaluator->executable());
   get_ready(executables, begun, report);
   const auto plans = length_plans_of(settings, model_settings, weights, batch);
+  // Where speed is what was asked for it is taken first, so that all executables are warm for the samples,
+  // too.
+  const bool written = !settings.output.empty();
+  std::vector<std::vector<Metric>> timings;
+  if (!written) timings = timings_of(executables, *task, batch, pool, thorough_timing);
   const auto served_by = [&](std::size_t i) {
     return serve(*evaluators[i], plans.get(), *task, weights.has_value(), settings.passes, pool);
   };
@@ -486,11 +492,13 @@ InferReport infer(const InferSettings& given) {
   if (settings.refine > 0) refine_served(settings, model, *task, pool, served, report);
   const double seconds_of_sample = served.seconds / static_cast<double>(task->size()) + report.refine_seconds;
   if (!model.numbers_samples()) of_one_call(served, model.whole_outputs());
-  if (!settings.output.empty())
+  if (written)
     write_outputs(settings.output, served.ports, served.outputs, settings, *task, seconds_of_sample);
   report.beyond_bounds = beyond_bounds_of(served);
   report.metrics = std::move(served.metrics);
-  time_served(settings, executables, *task, batch, pool, plans != nullptr, report);
+  if (written) timings = timings_of(executables, *task, batch, pool, effort_behind(plans != nullptr));
+  add_timings(timings, report);
+  report.plan = executables[0]->summary();
   report.passes = settings.passes;
   if (plans) report.lengths = plans->used();
   if (weights) report.unused_weights = weights->unused;

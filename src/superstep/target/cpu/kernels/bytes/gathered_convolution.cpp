@@ -11,12 +11,12 @@
 #include <algorithm>
 #include <limits>
 
+#include "superstep/target/cpu/kernels/bytes/byte_kernel_info.h"
 #include "superstep/target/cpu/kernels/bytes/byte_tile.h"
 #include "superstep/target/cpu/kernels/bytes/byte_weights.h"
 #include "superstep/target/cpu/kernels/bytes/integer_convolution.h"
 #include "superstep/target/cpu/kernels/bytes/simple_steps.h"
 #include "superstep/target/cpu/kernels/core/caches.h"
-#include "superstep/target/cpu/kernels/core/epilogue_run.h"
 
 namespace superstep::kernels {
 namespace {
@@ -244,25 +244,11 @@ Prepared prepare_gathered(const IntegerConvolution& c) {
   constexpr const char* name = "gathered positions";
   if (std::string fault = fault_of(c); !fault.empty()) return refuse(name, fault);
   if (std::string why = refusal(c); !why.empty()) return refuse(name, why);
-  Image as_f32 = c.y;
-  as_f32.type = ElementType::f32;
-  auto epilogue = EpilogueRunner::prepare(c.epilogue, as_f32);
+  const auto epilogue = byte_epilogue(c);
   if (!epilogue) return refuse(name, epilogue.error());
-  const ByteWeights w = byte_weights(c);
-  KernelInfo info;
-  info.name = fmt::format("integer convolution, {}, {} at a time, weights in {}{}{}", name, tile_columns,
-                          cut(w).size(), c.epilogue.steps.empty() ? "" : " + " + to_string(c.epilogue),
-                          c.y.type == ElementType::u8 ? " + bytes" : "");
-  const Convolution geometry{.x = c.x, .y = c.y, .window = c.window, .groups = c.groups, .epilogue = {}};
-  info.flops = 2 * multiply_adds(geometry);
-  info.bytes = static_cast<double>(c.x.element_count()) +
-               static_cast<double>(c.y.element_count()) *
-                   (static_cast<double>(size_in_bytes(c.y.type)) + epilogue->bytes_per_element()) +
-               static_cast<double>(byte_pack_bytes(c));
-  info.inputs = 3 + epilogue->inputs();
-  info.outputs = 1 + epilogue->outputs();
-  info.weights = WeightLayout::taps_in_out_quads;
-  info.arithmetic = ElementType::i8;
+  KernelInfo info = byte_kernel_info(
+      c, *epilogue,
+      fmt::format("{}, {} at a time, weights in {}", name, tile_columns, cut(byte_weights(c)).size()));
   return std::make_unique<GatheredConvolution>(std::move(info), c, gathered_byte_tile());
 }
 

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <limits>
 
+#include "superstep/target/cpu/kernels/bytes/byte_kernel_info.h"
 #include "superstep/target/cpu/kernels/bytes/byte_tile.h"
 #include "superstep/target/cpu/kernels/bytes/byte_weights.h"
 #include "superstep/target/cpu/kernels/bytes/integer_finish.h"
@@ -266,31 +267,13 @@ void TapIntegerConvolution::run(const Arguments& arguments) const {
   for (std::int64_t group = 0; group < c_.groups; ++group) run_group(p, group);
 }
 
-// The same geometry for the tables; a result that is not f32 is staged in scratch.
-Convolution geometry_of(const IntegerConvolution& c) {
-  Convolution geometry{.x = c.x, .y = c.y, .window = c.window, .groups = c.groups};
-  geometry.y.type = ElementType::i32;
-  return geometry;
-}
-
 KernelInfo describe(const IntegerConvolution& c, const TapTables& t, const EpilogueRunner& epilogue,
                     const char* maker) {
-  const bool sums = c.y.type == ElementType::i32;
-  KernelInfo info;
-  info.name = fmt::format("integer convolution, {}, tiles of {} x {}{}{}", maker,
-                          std::min(panel_width, c.y.channels / c.groups), t.max_columns,
-                          c.epilogue.steps.empty() ? "" : " + " + to_string(c.epilogue),
-                          c.y.type == ElementType::u8 ? " + bytes" : "");
-  info.flops = 2 * multiply_adds(geometry_of(c));
-  info.bytes = static_cast<double>(c.x.element_count()) +
-               static_cast<double>(c.y.element_count()) *
-                   (static_cast<double>(size_in_bytes(c.y.type)) + epilogue.bytes_per_element()) +
-               static_cast<double>(byte_pack_bytes(c));
+  KernelInfo info =
+      byte_kernel_info(c, epilogue,
+                       fmt::format("{}, tiles of {} x {}", maker,
+                                   std::min(panel_width, c.y.channels / c.groups), t.max_columns));
   info.scratch_bytes = static_cast<std::size_t>(t.max_columns * panel_width) * sizeof(std::int32_t);
-  info.inputs = (sums ? 2 : 3) + epilogue.inputs();
-  info.outputs = 1 + epilogue.outputs();
-  info.weights = WeightLayout::taps_in_out_quads;
-  info.arithmetic = ElementType::i8;
   return info;
 }
 
@@ -298,9 +281,7 @@ KernelInfo describe(const IntegerConvolution& c, const TapTables& t, const Epilo
 Prepared prepare_taps(const IntegerConvolution& c, ProductMaker maker, const char* name, bool in_registers) {
   if (std::string fault = fault_of(c); !fault.empty()) return refuse(name, fault);
   if (sums_rows(c)) return refuse(name, "few channels");
-  Image as_f32 = c.y;
-  as_f32.type = ElementType::f32;
-  auto epilogue = EpilogueRunner::prepare(c.epilogue, as_f32);
+  auto epilogue = byte_epilogue(c);
   if (!epilogue) return refuse(name, epilogue.error());
   const Convolution geometry = geometry_of(c);
   auto tables = make_tap_tables(geometry, forward_side(geometry), maker);

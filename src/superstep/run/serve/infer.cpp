@@ -439,6 +439,22 @@ std::unique_ptr<Evaluator> opened(const InferSettings& settings, const Model& mo
   return evaluator;
 }
 
+// The model as it is served; for int8 the f32 one behind it.
+std::vector<std::unique_ptr<Evaluator>> evaluators_of(const InferSettings& settings, const Model& model,
+                                                      const std::optional<Weights>& weights, const Task& task,
+                                                      std::int64_t batch, ThreadPool& pool,
+                                                      InferReport& report) {
+  const auto open = [&](const target::GraphAtBatch& graph) {
+    return opened(settings, model, weights, task, batch, graph);
+  };
+  std::vector<std::unique_ptr<Evaluator>> evaluators;
+  if (settings.precision == "int8")
+    evaluators.push_back(open(quantized(settings, model, weights, task, pool, report).graph));
+  const target::Target& target = target::find_target(settings.target);
+  evaluators.push_back(open(settings.passes > 0 ? model.sampling(&target) : model.inference(&target)));
+  return evaluators;
+}
+
 }  // namespace
 
 InferReport infer(const InferSettings& given) {
@@ -446,7 +462,6 @@ InferReport infer(const InferSettings& given) {
   InferSettings settings = given;
   check_int8_options(settings);
   const std::optional<Weights> weights = weights_for(settings);
-  const bool int8 = settings.precision == "int8";
   TrainSettings model_settings = model_settings_of(settings, weights);
   model_settings.data = settings.input;
   const Model model(model_settings);
@@ -467,14 +482,7 @@ InferReport infer(const InferSettings& given) {
                                                         : std::min(wanted, task->size());
   InferReport report{
       .metrics = {}, .samples = task->size(), .plan = {}, .outside = {}, .f32_metrics = {}, .ranges = {}};
-  const auto open = [&](const target::GraphAtBatch& graph) {
-    return opened(settings, model, weights, *task, batch, graph);
-  };
-  // The model as it is served; for int8 the f32 one beside it.
-  std::vector<std::unique_ptr<Evaluator>> evaluators;
-  if (int8) evaluators.push_back(open(quantized(settings, model, weights, *task, pool, report).graph));
-  const target::Target& target = target::find_target(settings.target);
-  evaluators.push_back(open(settings.passes > 0 ? model.sampling(&target) : model.inference(&target)));
+  const auto evaluators = evaluators_of(settings, model, weights, *task, batch, pool, report);
   std::vector<target::Executable*> executables;
   for (const auto& evaluator : evaluators) executables.push_back(&evaluator->executable());
   get_ready(executables, begun, report);
@@ -488,7 +496,7 @@ InferReport infer(const InferSettings& given) {
     return serve(*evaluators[i], plans.get(), *task, weights.has_value(), settings.passes, pool);
   };
   Served served = served_by(0);
-  if (int8) report.f32_metrics = served_by(1).metrics;
+  if (evaluators.size() > 1) report.f32_metrics = served_by(1).metrics;
   if (settings.refine > 0) refine_served(settings, model, *task, pool, served, report);
   const double seconds_of_sample = served.seconds / static_cast<double>(task->size()) + report.refine_seconds;
   if (!model.numbers_samples()) of_one_call(served, model.whole_outputs());

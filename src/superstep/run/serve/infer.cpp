@@ -487,11 +487,12 @@ InferReport infer(const InferSettings& given) {
   for (const auto& evaluator : evaluators) executables.push_back(&evaluator->executable());
   get_ready(executables, begun, report);
   const auto plans = length_plans_of(settings, model_settings, weights, batch);
-  // Where speed is what was asked for it is taken first, so that all executables are warm for the samples,
-  // too.
-  const bool written = !settings.output.empty();
+  // Where speed is what was asked for, or two are held against each other, it is taken first: all are warm
+  // for the samples then.
+  const bool written = !settings.output.empty(), answers_first = written && evaluators.size() == 1;
   std::vector<std::vector<Metric>> timings;
-  if (!written) timings = timings_of(executables, *task, batch, pool, thorough_timing);
+  if (!answers_first)
+    timings = timings_of(executables, *task, batch, pool, written ? effort_behind(true) : thorough_timing);
   const auto served_by = [&](std::size_t i) {
     return serve(*evaluators[i], plans.get(), *task, weights.has_value(), settings.passes, pool);
   };
@@ -504,7 +505,7 @@ InferReport infer(const InferSettings& given) {
     write_outputs(settings.output, served.ports, served.outputs, settings, *task, seconds_of_sample);
   report.beyond_bounds = beyond_bounds_of(served);
   report.metrics = std::move(served.metrics);
-  if (written) timings = timings_of(executables, *task, batch, pool, effort_behind(plans != nullptr));
+  if (answers_first) timings = timings_of(executables, *task, batch, pool, effort_behind(plans != nullptr));
   add_timings(timings, report);
   report.plan = executables[0]->summary();
   report.passes = settings.passes;

@@ -17,6 +17,23 @@ std::expected<EpilogueRunner, std::string> byte_epilogue(const IntegerConvolutio
   return EpilogueRunner::prepare(c.epilogue, as_f32);
 }
 
+IntegerBlock block_of(const IntegerConvolution& c, const SimpleSteps& steps, const std::int32_t* shift,
+                      const float* scale, std::int64_t channels) {
+  return {.sums = nullptr,
+          .shift = shift,
+          .scale = scale,
+          .bias = nullptr,
+          .added = nullptr,
+          .added_stride = 0,
+          .slope = steps.slope,
+          .result = nullptr,
+          .result_stride = c.y.column_stride,
+          .columns = 0,
+          .channels = channels,
+          .inverse_scale = 1 / c.y_scale,
+          .zero_point = static_cast<float>(c.y_zero_point)};
+}
+
 KernelInfo byte_kernel_info(const IntegerConvolution& c, const EpilogueRunner& epilogue,
                             const std::string& how) {
   KernelInfo info;

@@ -126,20 +126,12 @@ void FewChannels::run_panel(const Arguments& arguments, std::int64_t sample, con
         .source_offsets = source_offsets_.data(),
         .quads = w_.in / 4,
         .column_stride = c_.window.stride_w * w_.channels};
-    IntegerBlock block{.sums = nullptr,
-                       .shift = shift,
-                       .scale = static_cast<const float*>(arguments.inputs[2]) + first_channel,
-                       .bias = nullptr,
-                       .added = nullptr,
-                       .added_stride = 0,
-                       .slope = simple_.slope,
-                       .result = static_cast<std::byte*>(arguments.outputs[0]) +
-                                 (row * c_.y.row_stride + sample * c_.y.column_stride + first_channel) * size,
-                       .result_stride = c_.y.column_stride * c_.y.batch,
-                       .columns = c_.y.width,
-                       .channels = channels,
-                       .inverse_scale = 1 / c_.y_scale,
-                       .zero_point = static_cast<float>(c_.y_zero_point)};
+    IntegerBlock block = block_of(c_, simple_, shift,
+                                  static_cast<const float*>(arguments.inputs[2]) + first_channel, channels);
+    block.result = static_cast<std::byte*>(arguments.outputs[0]) +
+                   (row * c_.y.row_stride + sample * c_.y.column_stride + first_channel) * size;
+    block.result_stride = c_.y.column_stride * c_.y.batch;
+    block.columns = c_.y.width;
     float scale[panel_width];
     add_operands(arguments, sample, row, first_channel, scale, block);
     multiply_(tile, block);

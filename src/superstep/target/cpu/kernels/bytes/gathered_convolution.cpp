@@ -177,19 +177,11 @@ void GatheredConvolution::run_panel(const Arguments& arguments, const PartRange&
   std::int32_t shift[panel_width];
   float scale[panel_width];
   sum_all_taps(weights_, arguments.inputs[1], group, before, channels, c_.zero_point, shift);
-  IntegerBlock block{.sums = sums(arguments),
-                     .shift = shift,
-                     .scale = static_cast<const float*>(arguments.inputs[2]) + first_channel,
-                     .bias = nullptr,
-                     .added = nullptr,
-                     .added_stride = 0,
-                     .slope = simple_.slope,
-                     .result = sums(arguments),
-                     .result_stride = c_.y.column_stride,
-                     .columns = count,
-                     .channels = channels,
-                     .inverse_scale = 1 / c_.y_scale,
-                     .zero_point = static_cast<float>(c_.y_zero_point)};
+  IntegerBlock block =
+      block_of(c_, simple_, shift, static_cast<const float*>(arguments.inputs[2]) + first_channel, channels);
+  block.sums = sums(arguments);
+  block.result = sums(arguments);
+  block.columns = count;
   for (std::size_t i = 0; i < pieces_.size(); ++i) {
     const Piece& piece = pieces_[i];
     const bool more = i + 1 < pieces_.size();

@@ -231,7 +231,8 @@ TEST(Convolution, kernels_of_single_planes_leave_volumes_to_others) {
   c.x.planes = 3;
   c.y = c.x;
   c.window = {.height = 3, .width = 3, .pad_top = 1, .pad_left = 1};
-  EXPECT_EQ("the window goes over volumes", convolution_forward().prepare(c, "winograd").error().reason);
+  EXPECT_EQ("the window goes over volumes",
+            convolution_weight_gradient().prepare(c, "winograd").error().reason);
   c.groups = 16;
   EXPECT_EQ("the window goes over volumes", convolution_forward().prepare(c, "depthwise").error().reason);
   c.x.planes = 5;

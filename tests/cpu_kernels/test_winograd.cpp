@@ -27,7 +27,7 @@ void check_pass(const Convolution& c, const Pass& pass, std::uint64_t seed) {
     const GuardedBuffer u = packed(c, w, *kernel);
     GuardedBuffer r = random_pixels(result, seed + 2);
     run_kernel(*kernel, {s.data(), u.data()}, {r.data()});
-    const double terms = 9 * static_cast<double>(source.channels);
+    const double terms = static_cast<double>(c.window.taps() * source.channels);
     EXPECT_EQ(0, wrong_elements(expected, terms, elements(result, r)))
         << pass.name << ", " << kernel->info().name << ", seed " << seed << ": " << describe(c);
   });
@@ -88,11 +88,42 @@ TEST(Winograd, agrees_with_the_oracle_over_many_blocks) {
   }
 }
 
+// Blocks of one plane, of some and of all; planes that are only padding; a window of one plane.
+TEST(Winograd, agrees_with_the_oracle_over_volumes) {
+  const AssumedCache cache(512 << 10);
+  const Convolution problems[] = {
+      over_volume(12, 3, 1, dense_image(7, 6, 2, 24), 72), over_volume(5, 3, 1, dense_image(9, 5, 1, 16), 16),
+      over_volume(11, 3, 1, dense_image(4, 4, 3, 8), 65),  over_volume(4, 3, 0, dense_image(8, 8, 1, 32), 32),
+      over_volume(2, 3, 2, dense_image(5, 5, 1, 16), 32),  over_volume(6, 2, 0, dense_image(4, 9, 1, 16), 8),
+      over_volume(6, 1, 0, dense_image(6, 5, 2, 16), 24),  over_volume(1, 7, 3, dense_image(6, 5, 1, 4), 3)};
+  for (Convolution c : problems)
+    for (const bool accumulate : {false, true}) {
+      c.accumulate = accumulate;
+      for (const Pass& pass : passes) check_pass(c, pass, 11);
+    }
+}
+
+TEST(Winograd, takes_volumes_by_neighbouring_planes) {
+  const auto refused = [](const Convolution& c, ConvolutionPass pass) { return winograd_fault(c, pass); };
+  Convolution c = over_volume(8, 3, 1, dense_image(8, 8, 1, 16), 16);
+  EXPECT_EQ("", refused(c, ConvolutionPass::forward));
+  EXPECT_EQ("", refused(c, ConvolutionPass::input_gradient));
+  EXPECT_EQ("the window goes over volumes", refused(c, ConvolutionPass::weight_gradient));
+  c.window.dilation_d = 2, c.window.pad_front = 2;
+  EXPECT_EQ("the window's planes lie apart", refused(c, ConvolutionPass::forward));
+  c = over_volume(8, 3, 1, dense_image(8, 8, 1, 16), 16);
+  c.window.stride_d = 2, c.y = dense_image(32, 8, 1, 16), c.y.planes = 4;
+  EXPECT_EQ("the window moves by more than one plane", refused(c, ConvolutionPass::forward));
+  c = over_volume(16, 9, 4, dense_image(8, 8, 1, 16), 16);
+  EXPECT_EQ("the window is 9 planes deep", refused(c, ConvolutionPass::forward));
+}
+
 TEST(Winograd, the_epilogue_follows_each_element_once) {
   for_each_instruction_set([] {
     for (std::uint64_t seed = 0; seed < 12; ++seed)
       for (const std::int64_t tile : tiles) {
-        Convolution c = random_problem(seed);
+        Convolution c =
+            seed == 11 ? over_volume(6, 3, 1, dense_image(7, 6, 2, 16), 72) : random_problem(seed);
         const ProductMaker maker = makers().front();
         const GuardedBuffer x = random_pixels(c.x, seed), w = random_weights(c, seed + 1);
         const KernelPointer plain = require_kernel(prepare_winograd_forward(c, {tile}, maker));

@@ -71,7 +71,7 @@ void check_pass(const Convolution& c, const Pass& pass, std::uint64_t seed) {
   const Image &source = pass.forward ? c.x : c.y, &result = pass.forward ? c.y : c.x;
   const GuardedBuffer s = random_pixels(source, seed), w = random_weights(c, seed + 1);
   const std::vector<Sum> expected = reference(pass, c, s, w);
-  const double terms = 9 * static_cast<double>(source.channels);
+  const double terms = static_cast<double>(c.window.taps() * source.channels);
   for_each_form([&](const WinogradForm& form, ProductMaker maker) {
     const KernelPointer kernel = require_kernel(prepare_pass(pass, c, form, maker));
     EXPECT_EQ(0, count_outside(Tolerance(form, expected, terms, result.type), expected,
@@ -135,6 +135,12 @@ TEST(WinogradBf16, agrees_with_the_oracle_over_many_blocks) {
     for (const Pass& pass : passes) check_pass(c, pass, 7);
     check_weight_gradient(c, 7);
   }
+}
+
+TEST(WinogradBf16, agrees_with_the_oracle_over_volumes) {
+  const Image plane = dense_image(7, 5, 3, 18, ElementType::bf16);
+  for (const Convolution& c : {over_volume(6, 3, 1, plane, 66), over_volume(5, 2, 0, plane, 16)})
+    for (const Pass& pass : passes) check_pass(c, pass, 7);
 }
 
 Convolution same_size(std::int64_t side, std::int64_t batch, std::int64_t in, std::int64_t out,

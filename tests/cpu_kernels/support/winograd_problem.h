@@ -41,6 +41,19 @@ inline Convolution random_problem(std::uint64_t seed, ElementType type = Element
   return c;
 }
 
+// A volume of `planes` planes under a window of `depth` planes, `pad` of them in front and as many behind.
+inline Convolution over_volume(std::int64_t planes, std::int64_t depth, std::int64_t pad, const Image& plane,
+                               std::int64_t channels) {
+  Convolution c{.x =
+                    dense_image(planes * plane.height, plane.width, plane.batch, plane.channels, plane.type)};
+  c.x.planes = planes;
+  const std::int64_t results = planes + 2 * pad - depth + 1;
+  c.y = dense_image(results * plane.height, plane.width, plane.batch, channels, plane.type);
+  c.y.planes = results;
+  c.window = {.height = 3, .width = 3, .pad_top = 1, .pad_left = 1, .depth = depth, .pad_front = pad};
+  return c;
+}
+
 inline GuardedBuffer random_pixels(const Image& image, std::uint64_t seed) {
   GuardedBuffer buffer = image_buffer(image);
   buffer.fill_random(seed);
@@ -48,7 +61,7 @@ inline GuardedBuffer random_pixels(const Image& image, std::uint64_t seed) {
 }
 
 inline GuardedBuffer random_weights(const Convolution& c, std::uint64_t seed) {
-  GuardedBuffer w(ElementType::f32, c.y.channels * c.x.channels * 9);
+  GuardedBuffer w(ElementType::f32, c.y.channels * c.x.channels * c.window.taps());
   w.fill_random(seed);
   return w;
 }

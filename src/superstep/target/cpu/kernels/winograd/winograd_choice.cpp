@@ -52,7 +52,10 @@ Sides sides_of(const Convolution& c, ConvolutionPass pass) {
   return pass == ConvolutionPass::forward ? Sides{c.y, c.x} : Sides{c.x, c.y};
 }
 
-double weight_count(const Convolution& c) { return static_cast<double>(c.x.channels * c.y.channels); }
+// Of one tap of a plane; `depth` planes are under the window.
+double weight_count(const Convolution& c) {
+  return static_cast<double>(c.window.depth * c.x.channels * c.y.channels);
+}
 
 // Of a transform, for 16 channels of one sample of an image.
 double input_cycles(const Image& image, std::int64_t side, double cycles) {
@@ -62,12 +65,17 @@ double input_cycles(const Image& image, std::int64_t side, double cycles) {
 double forward_cycles(const Convolution& c, ConvolutionPass pass, const WinogradForm& form) {
   const Sides side = sides_of(c, pass);
   const WinogradGrid grid(form.tile, side.result);
-  const auto planes = static_cast<double>(grid.planes()), columns = static_cast<double>(grid.count()),
-             depth = static_cast<double>(side.source.channels),
+  const auto planes = static_cast<double>(grid.planes()),
+             columns = static_cast<double>(grid.count() * side.result.planes),
+             depth = static_cast<double>(side.source.channels * c.window.depth),
              size = static_cast<double>(size_in_bytes(form.products));
   const double in = vectors(side.source.channels), out = vectors(side.result.channels);
-  // As many blocks as winograd.cpp makes, nearly.
-  const double block = std::max(24.0, 448 * 1024 / (planes * 16 * (size * in + 4 * std::min(out, 4.0))));
+  // As many blocks as winograd.cpp makes, nearly; of volumes each transforms planes that its neighbour has,
+  // too.
+  const auto together = static_cast<double>(winograd_block_planes(side.result.planes));
+  const double read = (together + static_cast<double>(c.window.depth) - 1) / together;
+  const double block =
+      std::max(24.0, 448 * 1024 / (planes * 16 * (size * in * read + 4 * std::min(out, 4.0))));
   const double blocks = std::max(1.0, columns / block), panels = std::max(1.0, out / 4);
   const TransformCycles& t = transform_of(form.tile);
   const double products = planes * (columns * out * (16 * depth / winograd_rate(form.products) + 2) +
@@ -79,7 +87,8 @@ double forward_cycles(const Convolution& c, ConvolutionPass pass, const Winograd
   const double bytes = size * planes * weight_count(c);
   double cycles =
       products +
-      columns * (in * input_cycles(side.source, form.tile + 2, t.input) + out * (t.output + narrowed)) +
+      columns *
+          (in * read * input_cycles(side.source, form.tile + 2, t.input) + out * (t.output + narrowed)) +
       pieces + std::max(reading_cycles(bytes), (blocks - 1) * std::min(bytes / 16, reading_cycles(bytes)));
   if (!c.constant_weights)
     cycles += weight_count(c) / 16 * t.filter + (bytes > 4 * 1024 * 1024 ? 2 * reading_cycles(bytes) : 0);
@@ -113,7 +122,7 @@ double direct_cycles(const Convolution& c, ConvolutionPass pass) {
   const auto padded = [](std::int64_t along, std::int64_t other) {
     return 16 * vectors(along) * static_cast<double>(other);
   };
-  const double products = multiply_adds(c) / weight_count(c);
+  const double products = multiply_adds(c) / static_cast<double>(c.x.channels * c.y.channels);
   const Sides side = sides_of(c, pass);
   const ElementType type = side.source.type;
   const double rate = multiply_adds_a_cycle(type);
@@ -155,14 +164,14 @@ WinogradForm fastest_form(const Convolution& c, ConvolutionPass pass) {
 
 double expected_cycles(const Convolution& c, ConvolutionPass pass) {
   const double direct = direct_cycles(c, pass);
-  if (!winograd_fault(c).empty()) return direct;
+  if (!winograd_fault(c, pass).empty()) return direct;
   const double winograd = winograd_cycles(c, pass, fastest_form(c, pass));
   return winograd > gain_wanted * direct ? direct : winograd;
 }
 
 template <ConvolutionPass pass>
 Prepared prepare_winograd(const Convolution& c) {
-  if (std::string fault = winograd_fault(c); !fault.empty()) return refuse("winograd", fault);
+  if (std::string fault = winograd_fault(c, pass); !fault.empty()) return refuse("winograd", fault);
   const WinogradForm best = fastest_form(c, pass);
   const double share = winograd_cycles(c, pass, best) / direct_cycles(c, pass);
   if (share > gain_wanted)

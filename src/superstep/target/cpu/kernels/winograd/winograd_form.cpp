@@ -39,14 +39,17 @@ double winograd_bf16_noise(std::int64_t tile) {
   return noise_of_direct_sums * growth;
 }
 
-std::string winograd_fault(const Convolution& c) {
+std::string winograd_fault(const Convolution& c, ConvolutionPass pass) {
   if (std::string fault = fault_of(c); !fault.empty()) return fault;
   const Window& w = c.window;
   if (w.height != 3 || w.width != 3) return "the window is not 3 x 3";
   if (w.stride_h != 1 || w.stride_w != 1) return "the window moves by more than one position";
   if (w.dilation_h != 1 || w.dilation_w != 1) return "the window's taps lie apart";
   if (c.groups != 1) return "the channels are in groups";
-  if (std::string fault = volume_fault(c.x, c.y, c.window); !fault.empty()) return fault;
+  if (pass == ConvolutionPass::weight_gradient) return volume_fault(c.x, c.y, c.window);
+  if (w.depth > largest_winograd_depth) return fmt::format("the window is {} planes deep", w.depth);
+  if (w.stride_d != 1) return "the window moves by more than one plane";
+  if (w.dilation_d != 1) return "the window's planes lie apart";
   return {};
 }
 

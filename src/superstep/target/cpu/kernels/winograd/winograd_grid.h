@@ -10,14 +10,15 @@
 
 namespace superstep::kernels {
 
-// Tiles of `tile` x `tile` positions of an image, the last ones partly outside. A column of the products is
-// one sample of one tile; columns are counted through samples, then tiles of a row, then rows.
+// Tiles of `tile` x `tile` positions of an image, or of a plane of a volume, the last ones partly outside. A
+// column of the products is one sample of one tile; columns are counted through samples, then tiles of a row,
+// then rows.
 struct WinogradGrid {
   std::int64_t tile, rows, columns, batch;
 
   WinogradGrid(std::int64_t tile_size, const Image& image)
       : tile(tile_size),
-        rows((image.height + tile - 1) / tile),
+        rows((image.rows() + tile - 1) / tile),
         columns((image.width + tile - 1) / tile),
         batch(image.batch) {}
 
@@ -60,6 +61,15 @@ inline std::int64_t winograd_block_columns(const WinogradGrid& grid, std::int64_
   const std::int64_t tiles = grid.rows * grid.columns;
   const std::int64_t blocks = ceil_div(tiles, std::max<std::int64_t>(1, wanted / grid.batch));
   return ceil_div(tiles, blocks) * grid.batch;
+}
+
+// Neighbouring planes of a volume that a block has: the fewer, the more often planes between blocks are
+// transformed again; the more, the fewer columns of each fit.
+inline std::int64_t winograd_block_planes(std::int64_t planes) {
+  constexpr std::int64_t most = 8;
+  for (std::int64_t count = most; count > 1; --count)
+    if (planes % count == 0) return count;
+  return 1;
 }
 
 // Elements of a plane, and a little more, so that the planes do not fall on the same lines of a cache and

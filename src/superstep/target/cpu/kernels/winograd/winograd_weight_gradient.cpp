@@ -204,7 +204,8 @@ KernelInfo describe(const Convolution& c, const WinogradGrid& grid, const Blocki
 }  // namespace
 
 Prepared prepare_winograd_weight_gradient(const Convolution& c, WinogradForm form, ProductMaker maker) {
-  if (std::string fault = winograd_fault(c); !fault.empty()) return refuse("winograd", fault);
+  if (std::string fault = winograd_fault(c, ConvolutionPass::weight_gradient); !fault.empty())
+    return refuse("winograd", fault);
   for (const Image* image : {&c.x, &c.y})
     if (std::string fault = winograd_fault(form, image->type); !fault.empty())
       return refuse("winograd", fault);

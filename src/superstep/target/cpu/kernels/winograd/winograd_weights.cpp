@@ -31,7 +31,7 @@ struct Sides {
 
 Sides sides_of(const WeightTransfer& t, bool turned) {
   const bool out_first = t.order == WeightOrder::out_in_taps;
-  const Side in{t.in, out_first ? 9 : 9 * t.out}, out{t.out, out_first ? 9 * t.in : 9};
+  const Side in{t.in, t.taps() * (out_first ? 1 : t.out)}, out{t.out, t.taps() * (out_first ? t.in : 1)};
   return turned ? Sides{in, out} : Sides{out, in};
 }
 
@@ -43,15 +43,18 @@ struct RowKernels {
 constexpr std::int64_t rows_at_once =
     16;  // of a panel: their taps and planes stay near the first-level cache
 
-// Some rows of a panel at a time: their taps are laid out as planes of the sum's channels by the panel's in
-// scratch, then transformed, in f32 to where they belong, in bf16 to scratch and from there into pairs.
+// Some rows of a panel and one plane under the window at a time: their taps are laid out as planes of the
+// sum's channels by the panel's in scratch, then transformed, in f32 to where they belong, in bf16 to scratch
+// and from there into pairs.
 class WinogradPack final : public Kernel {
  public:
   using Kernels = std::array<std::array<RowKernels, 2>, 2>;  // [a narrower panel][fewer rows]
 
-  WinogradPack(KernelInfo info, const Sides& sides, WinogradWeights form, Kernels kernels)
+  WinogradPack(KernelInfo info, const Sides& sides, std::int64_t planes, WinogradWeights form,
+               Kernels kernels)
       : Kernel(std::move(info)),
         sides_(sides),
+        planes_(planes),
         turned_(form.turned),
         tile_(form.tile),
         filter_(winograd_other_loops(tile_).filter),
@@ -67,7 +70,7 @@ class WinogradPack final : public Kernel {
  private:
   std::int64_t stretches() const { return (sides_.depth.channels + rows_at_once - 1) / rows_at_once; }
   std::int64_t pieces() const {
-    return (sides_.width.channels + panel_width - 1) / panel_width * stretches();
+    return (sides_.width.channels + panel_width - 1) / panel_width * planes_ * stretches();
   }
 
   static void apply(const Kernel& kernel, const void* from, void* to) {
@@ -75,11 +78,15 @@ class WinogradPack final : public Kernel {
   }
 
   void pack(const Arguments& arguments, PartRange range) const {
-    for (std::int64_t piece = range.begin; piece < range.end; ++piece)
-      pack_rows(arguments, piece / stretches() * panel_width, piece % stretches() * rows_at_once);
+    for (std::int64_t piece = range.begin; piece < range.end; ++piece) {
+      const std::int64_t of_plane = piece / stretches();
+      pack_rows(arguments, of_plane / planes_ * panel_width, of_plane % planes_,
+                piece % stretches() * rows_at_once);
+    }
   }
 
-  void pack_rows(const Arguments& arguments, std::int64_t first, std::int64_t row) const {
+  // `plane`: as the kernel reads them, the last one first where the window is turned round.
+  void pack_rows(const Arguments& arguments, std::int64_t first, std::int64_t plane, std::int64_t row) const {
     const std::int64_t points = (tile_ + 2) * (tile_ + 2), depth = sides_.depth.channels;
     const std::int64_t panel = std::min(panel_width, sides_.width.channels - first),
                        rows = std::min(rows_at_once, depth - row), elements = rows * panel;
@@ -87,16 +94,17 @@ class WinogradPack final : public Kernel {
     auto* taps = static_cast<float*>(arguments.scratch);
     apply(*kernels.order,
           static_cast<const float*>(arguments.inputs[0]) + first * sides_.width.stride +
-              row * sides_.depth.stride,
+              row * sides_.depth.stride + 9 * (turned_ ? planes_ - 1 - plane : plane),
           taps);
-    const std::int64_t place = points * depth * first + row * panel;  // of the first point
+    const std::int64_t place =
+        points * depth * (planes_ * first + plane * panel) + row * panel;  // of the first point
     if (!kernels.pairs)
       return transform(taps, elements, static_cast<float*>(arguments.outputs[0]) + place, depth * panel);
-    float* planes = taps + 9 * elements;
-    transform(taps, elements, planes, elements);
+    float* values = taps + 9 * elements;
+    transform(taps, elements, values, elements);
     auto* packed = static_cast<bf16*>(arguments.outputs[0]) + place;
-    for (std::int64_t plane = 0; plane < points; ++plane)
-      apply(*kernels.pairs, planes + plane * elements, packed + plane * depth * panel);
+    for (std::int64_t point = 0; point < points; ++point)
+      apply(*kernels.pairs, values + point * elements, packed + point * depth * panel);
   }
 
   void transform(float* taps, std::int64_t elements, float* planes, std::int64_t plane_stride) const {
@@ -115,6 +123,7 @@ class WinogradPack final : public Kernel {
   }
 
   Sides sides_;
+  std::int64_t planes_;  // under the window
   bool turned_;
   std::int64_t tile_;
   WinogradLoop* filter_;
@@ -133,12 +142,12 @@ std::array<std::int64_t, 2> extents_of(std::int64_t total, std::int64_t full) {
 }
 
 std::size_t elements_of(const WeightTransfer& t, std::int64_t tile) {
-  return static_cast<std::size_t>((tile + 2) * (tile + 2) * t.in * t.out);
+  return static_cast<std::size_t>((tile + 2) * (tile + 2) * t.kernel_d * t.in * t.out);
 }
 
 Prepared prepare_transformed(const WeightTransfer& t, WinogradWeights form) {
-  if (t.groups != 1 || t.kernel_d != 1 || t.kernel_h != 3 || t.kernel_w != 3)
-    return refuse("weights", "transformed weights have 3 x 3 taps and one group");
+  if (t.groups != 1 || t.kernel_h != 3 || t.kernel_w != 3)
+    return refuse("weights", "transformed weights have 3 x 3 taps a plane and one group");
   const bool narrow = t.type == ElementType::bf16;
   if (!narrow && t.type != ElementType::f32)
     return refuse("weights", std::string("no transformed weights of ") + name_of(t.type));
@@ -161,15 +170,16 @@ Prepared prepare_transformed(const WeightTransfer& t, WinogradWeights form) {
     }
   const std::int64_t side = form.tile + 2, planes = 9 + (narrow ? side * side : 0);
   const std::size_t size = size_in_bytes(t.type), packed = elements_of(t, form.tile);
-  KernelInfo info{.name = fmt::format("pack weights, {}{}", name_of(t.layout), narrow ? ", pairs" : ""),
-                  .bytes = static_cast<double>(4 * 9 * t.in * t.out) + static_cast<double>(size * packed),
-                  .scratch_bytes = static_cast<std::size_t>(planes * std::min(rows_at_once, depth) *
-                                                            std::min(panel_width, sides.width.channels)) *
-                                   sizeof(float),
-                  .inputs = 1,
-                  .outputs = 1,
-                  .weights = t.layout};
-  return std::make_unique<WinogradPack>(std::move(info), sides, form, std::move(kernels));
+  KernelInfo info{
+      .name = fmt::format("pack weights, {}{}", name_of(t.layout), narrow ? ", pairs" : ""),
+      .bytes = static_cast<double>(4 * t.taps() * t.in * t.out) + static_cast<double>(size * packed),
+      .scratch_bytes = static_cast<std::size_t>(planes * std::min(rows_at_once, depth) *
+                                                std::min(panel_width, sides.width.channels)) *
+                       sizeof(float),
+      .inputs = 1,
+      .outputs = 1,
+      .weights = t.layout};
+  return std::make_unique<WinogradPack>(std::move(info), sides, t.kernel_d, form, std::move(kernels));
 }
 
 template <std::int64_t tile, bool turned>

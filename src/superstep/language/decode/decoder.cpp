@@ -7,7 +7,9 @@
 #include <limits>
 #include <numbers>
 
+#include "superstep/base/system/free_memory.h"
 #include "superstep/base/system/interrupt_check.h"
+#include "superstep/base/system/mapped_file.h"
 #include "superstep/language/decode/attention.h"
 #include "superstep/language/decode/byte_panels.h"
 #include "superstep/language/decode/decoder_weights.h"
@@ -48,18 +50,55 @@ class Rows {
   Tensor values_;
 };
 
-void normalise(const Norm& norm, bool around_mean, double epsilon, std::span<const float> x, float* y) {
-  double mean = 0, square = 0;
-  const auto count = static_cast<double>(x.size());
-  if (around_mean) {
-    for (const float value : x) mean += value;
-    mean /= count;
+// Panels of tokens and what multiplies them, for each thread. They are kept for the next layer, which has as
+// many tokens; those of other texts are given back.
+template <class Panels, class ProductOfPanels>
+class KeptPanels {
+ public:
+  struct Work {
+    Panels panels;
+    std::vector<ProductOfPanels> of_threads;
+
+    Work(std::int64_t tokens, std::int64_t columns, int threads) : panels(tokens, columns) {
+      for (int i = 0; i < threads; ++i) of_threads.emplace_back(panels);
+    }
+  };
+
+  Work& of(const Rows& x, int threads) {
+    if (!kept_.empty() && kept_.front()->panels.tokens() != x.count()) kept_.clear();
+    for (const auto& work : kept_)
+      if (work->panels.columns() == x.width()) return *work;
+    return *kept_.emplace_back(std::make_unique<Work>(x.count(), x.width(), threads));
   }
-  for (const float value : x) square += (value - mean) * (value - mean);
+
+ private:
+  std::vector<std::unique_ptr<Work>> kept_;  // in place: products refer to their panels
+};
+
+// Eight sums side by side, which compilers make vectors of: one would wait for itself at every number.
+template <class Term>
+double sum_of(std::span<const float> x, const Term& term) {
+  constexpr std::size_t together = 8;
+  double sums[together] = {};
+  std::size_t i = 0;
+  for (; i + together <= x.size(); i += together)
+    for (std::size_t k = 0; k < together; ++k) sums[k] += term(x[i + k]);
+  for (; i < x.size(); ++i) sums[0] += term(x[i]);
+  double sum = 0;
+  for (const double each : sums) sum += each;
+  return sum;
+}
+
+void normalise(const Norm& norm, bool around_mean, double epsilon, std::span<const float> x, float* y) {
+  const auto count = static_cast<double>(x.size());
+  const double mean =
+      around_mean ? sum_of(x, [](float value) { return static_cast<double>(value); }) / count : 0;
+  const double square = sum_of(x, [mean](float value) { return (value - mean) * (value - mean); });
   const auto inverse = static_cast<float>(1 / std::sqrt(square / count + epsilon));
   const auto middle = static_cast<float>(mean);
-  for (std::size_t i = 0; i < x.size(); ++i)
-    y[i] = (x[i] - middle) * inverse * norm.scale[i] + (norm.bias.empty() ? 0 : norm.bias[i]);
+  const float* bias = norm.bias.empty() ? nullptr : norm.bias.data();
+  for (std::size_t i = 0; i < x.size(); ++i) y[i] = (x[i] - middle) * inverse * norm.scale[i];
+  for (std::size_t i = 0; bias && i < x.size(); ++i) y[i] += bias[i];
 }
 
 float gelu(float x) {
@@ -99,6 +138,9 @@ struct Decoder::State {
   std::vector<float> scores;
   InterruptCheck stop{};
   Rows text, normal, projected, attended, added, inner, gate;  // of the tokens that go through together
+  KeptPanels<BytePanels, BytePanelProduct> byte_panels;
+  KeptPanels<PairPanels, PairPanelProduct> pair_panels;
+  KeptPanels<TokenPanels, PanelProduct> number_panels;
 
   State(const data::WeightFile& file, const ModelConfig& c, const DecoderSettings& settings)
       : config(c),
@@ -110,6 +152,23 @@ struct Decoder::State {
         tiles(!settings.exact && suit_tiles(weights)),
         scores(static_cast<std::size_t>(weights.head.rows)) {
     if (c.family == Family::llama) frequencies = rotary_frequencies(c.head_size, c.rotary_base, c.scaling);
+    bring_weights();
+  }
+
+  // A token reads all of them. Where memory does not hold them, the last would push out the first.
+  void bring_weights() {
+    constexpr std::size_t most = std::size_t{1} << 25;  // bytes of a piece: some milliseconds
+    const double available = available_memory();
+    if (available > 0 && static_cast<double>(bytes_of(weights)) > available) return;
+    std::vector<std::span<const std::byte>> pieces;
+    for_products(weights, [&](const Matrix& matrix) {
+      const std::span<const std::byte> all(matrix.data, matrix.bytes());
+      for (std::size_t first = 0; first < all.size(); first += most)
+        pieces.push_back(all.subspan(first, std::min(most, all.size() - first)));
+    });
+    pool.parallel_for(static_cast<std::int64_t>(pieces.size()), [&](std::int64_t item, int) {
+      if (!interrupted()) bring_into_memory(pieces[static_cast<std::size_t>(item)]);
+    });
   }
 
   static bool suit_tiles(const DecoderWeights& weights) {
@@ -147,22 +206,22 @@ struct Decoder::State {
                                               : as_numbers)
           .push_back(p);
     }
-    multiply_by_panels<BytePanels, BytePanelProduct>(as_bytes, x);
-    multiply_by_panels<PairPanels, PairPanelProduct>(as_pairs, x);
-    multiply_by_panels<TokenPanels, PanelProduct>(as_numbers, x);
+    multiply_by_panels(byte_panels, as_bytes, x);
+    multiply_by_panels(pair_panels, as_pairs, x);
+    multiply_by_panels(number_panels, as_numbers, x);
   }
 
   template <class Panels, class ProductOfPanels>
-  void multiply_by_panels(std::span<const Product> products, const Rows& x) {
+  void multiply_by_panels(KeptPanels<Panels, ProductOfPanels>& kept, std::span<const Product> products,
+                          const Rows& x) {
     if (products.empty()) return;
-    Panels panels(x.count(), x.width());
-    pool.parallel_for(panels.count(), [&](std::int64_t p, int) { panels.set(p, x.row(p * panels.width())); });
-    std::vector<ProductOfPanels> of_threads;
-    for (int i = 0; i < pool.threads(); ++i) of_threads.emplace_back(panels);
+    auto& work = kept.of(x, pool.threads());
+    pool.parallel_for(work.panels.count(),
+                      [&](std::int64_t p, int) { work.panels.set(p, x.row(p * work.panels.width())); });
     const std::vector<Part> parts = parts_of_threads(products, ProductOfPanels::most_rows);
     pool.parallel_for(static_cast<std::int64_t>(parts.size()), [&](std::int64_t item, int worker) {
       const auto& [product, first, last] = parts[static_cast<std::size_t>(item)];
-      of_threads[static_cast<std::size_t>(worker)].multiply(
+      work.of_threads[static_cast<std::size_t>(worker)].multiply(
           product->linear->matrix, first, last, product->y->row(0) + product->first, product->y->width());
     });
     for (const Product& p : products) add_bias(p);

@@ -6,7 +6,8 @@
 
 A model of random weights is written for every packing (llama_weights.py; what it says is noise). Each round is a process of
 each contender, the order drawn anew; the median of the rounds counts. Floors, measured before and after: decoding reads
-every weight once, at the rate at which memory is read; a prompt is multiplied at the multiply-add peak in f32. Needs
+every weight once, at the rate at which memory is read; a prompt is multiplied at the multiply-add peak in f32, of BF16 at that of pairs of
+bf16 where the processor multiplies them faster. Needs
 llama-cpp-python in BUILD/peers/venv for the second contender (`tools/setup-peers BUILD --llama`); goes without it.
 """
 
@@ -42,11 +43,12 @@ def arguments():
 
 
 def floors(build, threads, folder):
-    """Bytes a second read from memory, multiply-adds in f32 (FLOP/s)."""
+    """Bytes a second read from memory, multiply-adds in f32, and in pairs of bf16 or, where these are no faster, in f32 (FLOP/s)."""
     result = folder / "peak.json"
     subprocess.run([build / "bench" / "peak", "--threads", str(threads), "--json", result], check=True, stdout=subprocess.DEVNULL)
     metrics = json.loads(result.read_text())[0]["metrics"]
-    return metrics["memory_read"]["value"], metrics["f32_fma"]["value"]
+    f32 = metrics["f32_fma"]["value"]
+    return metrics["memory_read"]["value"], f32, max(f32, metrics.get("bf16_dot", {"value": 0})["value"])
 
 
 def write_weights(a, packing, path):
@@ -103,6 +105,7 @@ def row(a, packing, model, threads, prompt, folder):
                 rounds.setdefault(name, []).append(contenders[name](a, model, threads, prompt, folder))
     after = floors(a.build, threads, folder)
     return {"packing": packing, "threads": threads, "memory_read": [before[0], after[0]], "f32_fma": [before[1], after[1]],
+            "bf16": [before[2], after[2]],
             "rounds": {name: each for name, each in rounds.items() if each != [None]}}
 
 
@@ -114,7 +117,7 @@ def line(found):
     mine, peer = found["rounds"]["Superstep"], found["rounds"].get("llama.cpp")
     decode, prompt = median(mine, "decode"), median(mine, "prompt")
     of_memory = decode * mine[0]["bytes"] / max(found["memory_read"])
-    of_peak = prompt * mine[0]["flops_a_token"] / max(found["f32_fma"])
+    of_peak = prompt * mine[0]["flops_a_token"] / max(found["bf16" if found["packing"] == "BF16" else "f32_fma"])
     cells = [found["packing"], str(found["threads"]), f"{decode:.1f}", f"{100 * of_memory:.0f} %", f"{prompt:.1f}", f"{100 * of_peak:.0f} %"]
     if not peer:
         return cells + ["-"] * 6

@@ -1,7 +1,11 @@
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -64,6 +68,44 @@ TEST(MappedFile, WhatWasCutShortOrWrittenToIsNotRead) {
   std::filesystem::resize_file(folder / "a", 10000);
   EXPECT_TRUE(refused(other));
   EXPECT_FALSE(refused(file));
+}
+
+const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+
+// Of the pages of a part, how many this process has: the highest bit of their numbers in the system's table;
+// -1 where it shows none.
+std::int64_t pages_here(std::span<const std::byte> part) {
+  const auto first = reinterpret_cast<std::uintptr_t>(part.data()) / page,
+             last = (reinterpret_cast<std::uintptr_t>(part.data()) + part.size() - 1) / page;
+  std::vector<std::uint64_t> entries(last - first + 1);
+  const std::size_t bytes = entries.size() * sizeof(std::uint64_t);
+  const int table = ::open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+  const auto got = ::pread(table, entries.data(), bytes, static_cast<off_t>(first * sizeof(std::uint64_t)));
+  ::close(table);
+  if (got != static_cast<ssize_t>(bytes)) return -1;
+  return std::ranges::count_if(entries, [](std::uint64_t entry) { return entry >> 63 != 0; });
+}
+
+bool system_brings_pages(std::span<const std::byte> part) {
+#ifdef MADV_POPULATE_READ
+  return pages_here(part) >= 0 &&
+         ::madvise(const_cast<std::byte*>(part.data()), part.size(), MADV_POPULATE_READ) == 0;
+#else
+  return part.empty();
+#endif
+}
+
+TEST(MappedFile, PartsAreBroughtBeforeTheyAreTouched) {
+  const ScratchFolder folder;
+  const std::size_t size = 512 * page * 4, begin = 512 * page + 3 * page + 17;
+  write_file_atomically(folder / "a", std::string(size, 'x'));
+  const MappedFile file(folder / "a");
+  if (!system_brings_pages(file.bytes().first(page))) GTEST_SKIP() << "this system brings no pages";
+  const auto part = file.bytes().subspan(begin, size / 2);
+  EXPECT_EQ(pages_here(part), 0);
+  bring_into_memory(part);
+  EXPECT_EQ(pages_here(part), static_cast<std::int64_t>(size / 2 / page + 1));
+  bring_into_memory({});
 }
 
 TEST(MappedFile, AnEmptyFileHasNoBytes) {

@@ -4,8 +4,11 @@
 #include <cmath>
 
 #include "superstep/base/file.h"
+#include "superstep/base/random.h"
+#include "superstep/base/system/matrix_registers.h"
 #include "superstep/language/decode/byte_panels.h"
 #include "superstep/language/decode/decoder.h"
+#include "superstep/language/decode/pair_panels.h"
 #include "tests/expect_error.h"
 #include "tests/language/models.h"
 #include "tests/scratch.h"
@@ -80,34 +83,106 @@ TEST(Decoder, RoundsActivationsOfPackedWeightsALittle) {
             0.01);
 }
 
+using Scores = std::vector<float>;
+
+Tokens forty_tokens() {
+  Tokens tokens;
+  for (std::int32_t i = 0; i < 40; ++i) tokens.push_back(i * 7 % 384);
+  return tokens;
+}
+
+Scores scores_of_forty(const std::filesystem::path& model, const DecoderSettings& settings,
+                       std::size_t at_once) {
+  const Tokens tokens = forty_tokens();
+  Decoder decoder = decoder_of(model, settings);
+  std::span<const float> scores;
+  for (std::size_t first = 0; first < tokens.size(); first += at_once)
+    scores = decoder.feed(std::span(tokens).subspan(first, at_once));
+  return {scores.begin(), scores.end()};
+}
+
+// The largest difference, as a share of the largest score.
+float apart(const Scores& a, const Scores& b) {
+  float largest = 0, worst = 0;
+  for (std::size_t v = 0; v < a.size(); ++v) {
+    largest = std::max(largest, std::abs(a[v]));
+    worst = std::max(worst, std::abs(a[v] - b[v]));
+  }
+  return worst / largest;
+}
+
 // So do many tokens that are read together, as each does alone where the processor multiplies them as bytes;
 // and their bits are the same on any number of threads.
 TEST(Decoder, RoundsActivationsOfManyTokensAsOfOne) {
-  Tokens tokens;
-  for (std::int32_t i = 0; i < 40; ++i) tokens.push_back(i * 7 % 384);
-  using Scores = std::vector<float>;
-  const auto scores_of = [&](const DecoderSettings& settings, std::size_t at_once) {
-    Decoder decoder = decoder_of(models / "gguf", settings);
-    std::span<const float> scores;
-    for (std::size_t first = 0; first < tokens.size(); first += at_once)
-      scores = decoder.feed(std::span(tokens).subspan(first, at_once));
-    return Scores(scores.begin(), scores.end());
-  };
-  const auto apart = [](const Scores& a, const Scores& b) {
-    float largest = 0, worst = 0;
-    for (std::size_t v = 0; v < a.size(); ++v) {
-      largest = std::max(largest, std::abs(a[v]));
-      worst = std::max(worst, std::abs(a[v] - b[v]));
-    }
-    return worst / largest;
-  };
-  const Scores exact = scores_of({.threads = 2, .exact = true}, 40), found = scores_of({.threads = 2}, 40),
-               alone = scores_of({.threads = 2}, 1);
+  const auto path = models / "gguf";
+  const Scores exact = scores_of_forty(path, {.threads = 2, .exact = true}, 40),
+               found = scores_of_forty(path, {.threads = 2}, 40),
+               alone = scores_of_forty(path, {.threads = 2}, 1);
   EXPECT_LT(apart(exact, found), 0.1);
   EXPECT_GT(apart(exact, found), 1e-4) << "nothing was rounded";
   if (suits_byte_panels(Packing::q8_0))  // then those of fewer bits, too
     EXPECT_LT(apart(alone, found), 0.1 * apart(exact, alone));
-  for (const int threads : {1, 3, 7}) EXPECT_EQ(scores_of({.threads = threads}, 40), found) << threads;
+  for (const int threads : {1, 3, 7})
+    EXPECT_EQ(scores_of_forty(path, {.threads = threads}, 40), found) << threads;
+}
+
+// A Llama in bf16 whose products have several parts, in their rows and in their columns.
+void write_wide_model(const std::filesystem::path& folder) {
+  const std::int64_t width = 136, inner = 520, vocabulary = 384;
+  data::SafetensorsFile file;
+  RandomStream random(31);
+  const auto add = [&](const std::string& name, const Shape& shape, double least, double most) {
+    std::vector<bf16> values;
+    for (std::int64_t i = 0; i < shape.element_count(); ++i)
+      values.emplace_back(static_cast<float>(random.uniform(least, most)));
+    file.tensors.emplace(name, Tensor::from(shape, values));
+  };
+  const auto product = [&](const std::string& name, std::int64_t features, std::int64_t in) {
+    const double spread = 2 / std::sqrt(static_cast<double>(in));
+    add(name + ".weight", Shape{features, in}, -spread, spread);
+  };
+  product("model.embed_tokens", vocabulary, width);
+  product("lm_head", vocabulary, width);
+  add("model.norm.weight", Shape{width}, 0.9, 1.1);
+  for (const std::string layer : {"model.layers.0.", "model.layers.1."}) {
+    add(layer + "input_layernorm.weight", Shape{width}, 0.9, 1.1);
+    add(layer + "post_attention_layernorm.weight", Shape{width}, 0.9, 1.1);
+    for (const char* name : {"q_proj", "k_proj", "v_proj", "o_proj"})
+      product(layer + "self_attn." + name, width, width);
+    product(layer + "mlp.gate_proj", inner, width);
+    product(layer + "mlp.up_proj", inner, width);
+    product(layer + "mlp.down_proj", width, inner);
+  }
+  data::write_safetensors(folder / "model.safetensors", file);
+  write_file_atomically(
+      folder / "config.json",
+      R"({"model_type": "llama", "hidden_size": 136, "intermediate_size": 520, "num_hidden_layers": 2,
+      "num_attention_heads": 4, "num_key_value_heads": 4, "vocab_size": 384, "max_position_embeddings": 64,
+      "rms_norm_eps": 1e-6, "hidden_act": "silu", "tie_word_embeddings": false})");
+}
+
+// Many tokens that are read together are rounded to bf16 where weights are, and pairs of these are fast: each
+// activation by 2^-8 of itself at most. What the products themselves keep is in test_pair_panels.cpp. The
+// bits are the same on any number of threads; `exact` is f32, which says what tokens say one by one.
+TEST(Decoder, RoundsActivationsOfManyTokensToPairs) {
+  const ScratchFolder folder;
+  const std::filesystem::path model = folder / "wide";
+  std::filesystem::create_directory(model);
+  write_wide_model(model);
+  const Scores exact = scores_of_forty(model, {.threads = 2, .exact = true}, 40),
+               found = scores_of_forty(model, {.threads = 2}, 40),
+               alone = scores_of_forty(model, {.threads = 2}, 1);
+  EXPECT_LT(apart(exact, alone), 1e-5);
+  EXPECT_LT(apart(exact, found), 0.01);
+  if (suits_pair_panels(Packing::bf16) && !has_matrix_registers()) {
+    EXPECT_GT(apart(exact, found), 1e-4) << "nothing was rounded";
+  } else {
+    EXPECT_LT(apart(exact, found), 1e-4);
+  }
+  for (const int threads : {1, 3, 7, 64}) {
+    EXPECT_EQ(scores_of_forty(model, {.threads = threads}, 40), found) << threads;
+    EXPECT_EQ(scores_of_forty(model, {.threads = threads, .exact = true}, 40), exact) << threads;
+  }
 }
 
 // The control: another text's logits are far away.

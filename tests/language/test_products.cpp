@@ -111,6 +111,29 @@ TEST(Products, AreThoseOfTheUnpackedWeights) {
     }
 }
 
+// Rows are multiplied side by side with others: which others makes no difference, bit by bit, since threads
+// share them out as they come.
+TEST(Products, AreTheSameWhicheverRowsAreBeside) {
+  RandomStream random(14);
+  for (const Kind& kind : kinds)
+    for (const std::int64_t factor : {1, 3, 37, 77}) {
+      const std::int64_t columns = kind.multiple * factor, rows = 23;
+      const Weights w = random_weights(kind, rows, columns, random);
+      std::vector<float> x(static_cast<std::size_t>(columns)), alone(static_cast<std::size_t>(rows));
+      for (float& value : x) value = static_cast<float>(random.uniform(-1, 1));
+      Activations activations;
+      activations.set(x, is_in_blocks(kind.packing));
+      for (std::int64_t r = 0; r < rows; ++r) multiply_rows(w.matrix, activations, r, r + 1, alone.data());
+      for (const std::int64_t cut : {0, 1, 4, 11, 20}) {
+        std::vector<float> y(static_cast<std::size_t>(rows), NAN);
+        multiply_rows(w.matrix, activations, 0, cut, y.data());
+        multiply_rows(w.matrix, activations, cut, rows, y.data());
+        EXPECT_EQ(y, alone) << static_cast<int>(kind.packing) << " of " << columns << " columns, cut at "
+                            << cut;
+      }
+    }
+}
+
 // Whole numbers up to 127, which is in every block: their bytes are exact.
 float whole_activation(std::size_t i, RandomStream& random) {
   return i % 32 == 3 ? 127 : static_cast<float>(static_cast<int>(random.below(255)) - 127);
@@ -198,10 +221,10 @@ TEST(Products, ByPanelsOfTokens) {
         TokenPanels panels(tokens, columns);
         for (std::int64_t p = 0; p < panels.count(); ++p)
           panels.set(p, x.data() + p * panels.width() * columns);
-        PanelScratch scratch(panels);
-        for (std::int64_t first = 0; first < rows; first += most_rows_by_panels)
-          multiply_panels(w.matrix, panels, first, std::min(rows, first + most_rows_by_panels), y.data(),
-                          stride, scratch);
+        PanelProduct product(panels);
+        for (std::int64_t first = 0; first < rows; first += PanelProduct::most_rows)
+          product.multiply(w.matrix, first, std::min(rows, first + PanelProduct::most_rows), y.data(),
+                           stride);
         for (std::int64_t t = 0; t < tokens; ++t) {
           const auto own = [&](const std::vector<float>& all, std::int64_t width) {
             return std::span(all).subspan(static_cast<std::size_t>(t * width),

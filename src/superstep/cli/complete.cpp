@@ -287,8 +287,10 @@ void declare_complete(CLI::App& command) {
       ->type_name("N")
       ->check(whole_number_from(1));
   command.add_flag("--ignore-end", a->ignore_ends, "go on behind the token that ends a text");
-  command.add_flag("--exact", a->exact,
-                   "packed weights are multiplied by activations in f32, not rounded to bytes: slower");
+  command.add_flag(
+      "--exact", a->exact,
+      "activations stay f32 where they would be rounded: to bytes for packed weights, to bf16 in a prompt "
+      "for weights in bf16; slower");
   declare_sampling(command, *a);
   command.footer(examples);
   command.callback([a] { complete(*a); });

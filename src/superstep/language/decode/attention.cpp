@@ -70,9 +70,8 @@ void PanelAttention::operator()(KeyValueCache& cache, std::int64_t layer, std::i
   float *own = queries_.as<float>().data(), *scores = scores_.as<float>().data(),
         *sums = mixed_.as<float>().data(), *inverse = sums + size_ * width_;
   const float scale = 1 / std::sqrt(static_cast<float>(size_));
-  for (std::int64_t t = 0; t < tokens; ++t)
-    for (std::int64_t i = 0; i < size_; ++i)
-      own[i * width_ + t] = queries.values[t * queries.stride + i] * scale;
+  turn_over(queries.values, queries.stride, tokens, size_, own, width_);
+  for (std::int64_t i = 0; i < size_ * width_; ++i) own[i] *= scale;
   for (std::int64_t p = 0; p < positions; p += page)
     multiply_tile({.rows = cache.key(layer, key_head, p),
                    .stride = size_,
@@ -93,8 +92,9 @@ void PanelAttention::operator()(KeyValueCache& cache, std::int64_t layer, std::i
                    .sums = sums,
                    .added = p > 0},
                   size_, tokens);
+  turn_over(sums, width_, size_, tokens, mixed, stride);
   for (std::int64_t t = 0; t < tokens; ++t)
-    for (std::int64_t i = 0; i < size_; ++i) mixed[t * stride + i] = sums[i * width_ + t] * inverse[t];
+    for (std::int64_t i = 0; i < size_; ++i) mixed[t * stride + i] *= inverse[t];
 }
 
 }  // namespace superstep::language

@@ -2,7 +2,6 @@
 
 #include <cstring>
 
-#include "superstep/language/decode/panels.h"
 #include "superstep/language/decode/products.h"
 
 namespace superstep::language {
@@ -31,8 +30,7 @@ BytePanels::BytePanels(std::int64_t tokens, std::int64_t columns)
     : BytePanels(tokens, columns, byte_tile_ways().front()) {}
 
 BytePanels::BytePanels(std::int64_t tokens, std::int64_t columns, const ByteTileWay& way)
-    : tokens_(tokens),
-      columns_(columns),
+    : PanelCut(tokens, columns, way.width),
       way_(way),
       bytes_(size_of(count() * columns * width())),
       scales_(size_of(count() * columns / byte_block * width())),
@@ -43,16 +41,16 @@ void BytePanels::set(std::int64_t panel, const float* tokens) {
   constexpr std::int64_t most = 256;
   std::int8_t bytes[most];
   float scales[most / byte_block];
-  for (std::int64_t first = 0; first < columns_; first += most)
+  for (std::int64_t first = 0; first < columns(); first += most)
     for (std::int64_t t = 0; t < tokens_of(panel); ++t) {
-      const std::int64_t columns = std::min(most, columns_ - first);
-      round_to_bytes(tokens + t * columns_ + first, columns, bytes, scales);
-      std::int8_t* to = bytes_.data() + (panel * columns_ + first) * width() + 4 * t;
-      for (std::int64_t c = 0; c < columns; c += 4) std::memcpy(to + c * width(), bytes + c, 4);
-      float* scale = scales_.data() + (panel * columns_ + first) / byte_block * width() + t;
-      for (std::int64_t b = 0; b < columns / byte_block; ++b) scale[b * width()] = scales[b];
-      std::int32_t* sum = sums_.data() + (panel * columns_ + first) / half_block * width() + t;
-      for (std::int64_t h = 0; h < columns / half_block; ++h) {
+      const std::int64_t taken = std::min(most, columns() - first);
+      round_to_bytes(tokens + t * columns() + first, taken, bytes, scales);
+      std::int8_t* to = bytes_.data() + (panel * columns() + first) * width() + 4 * t;
+      for (std::int64_t c = 0; c < taken; c += 4) std::memcpy(to + c * width(), bytes + c, 4);
+      float* scale = scales_.data() + (panel * columns() + first) / byte_block * width() + t;
+      for (std::int64_t b = 0; b < taken / byte_block; ++b) scale[b * width()] = scales[b];
+      std::int32_t* sum = sums_.data() + (panel * columns() + first) / half_block * width() + t;
+      for (std::int64_t h = 0; h < taken / half_block; ++h) {
         int of_half = 0;
         for (std::int64_t i = 0; i < half_block; ++i) of_half += bytes[h * half_block + i];
         sum[h * width()] = of_half;
@@ -76,9 +74,7 @@ void BytePanelProduct::multiply(const Matrix& matrix, std::int64_t first, std::i
     unpack(matrix, first, last, column, columns);
     add_products(form, last - first, column, columns);
   }
-  for (std::int64_t p = 0; p < x_.count(); ++p)
-    store_across(sums_.data() + p * most_rows * x_.width(), x_.width(), last - first, x_.tokens_of(p),
-                 y + p * x_.width() * y_stride + first, y_stride);
+  store_sums(x_, sums_.data(), most_rows, last - first, y + first, y_stride);
 }
 
 void BytePanelProduct::unpack(const Matrix& matrix, std::int64_t first, std::int64_t last,

@@ -2,12 +2,12 @@
 // for each 32 numbers of a token, as one token has them (products.h).
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <vector>
 
 #include "superstep/language/decode/byte_tiles.h"
 #include "superstep/language/decode/matrix.h"
+#include "superstep/language/decode/panels.h"
 
 namespace superstep::language {
 
@@ -15,7 +15,7 @@ namespace superstep::language {
 bool suits_byte_panels(Packing packing, const ByteTileWay& way);
 bool suits_byte_panels(Packing packing);  // by the quickest way
 
-class BytePanels {
+class BytePanels : public PanelCut {
  public:
   // `columns`: a multiple of 32. By the quickest way, of which there must be one, or another.
   BytePanels(std::int64_t tokens, std::int64_t columns);
@@ -25,16 +25,9 @@ class BytePanels {
   // own.
   void set(std::int64_t panel, const float* tokens);
 
-  std::int64_t tokens() const { return tokens_; }
-  std::int64_t columns() const { return columns_; }
-  std::int64_t width() const { return way_.width; }  // tokens of a panel
-  std::int64_t count() const { return (tokens_ + width() - 1) / width(); }
-  std::int64_t tokens_of(std::int64_t panel) const { return std::min(width(), tokens_ - panel * width()); }
-
  private:
   friend class BytePanelProduct;
 
-  std::int64_t tokens_, columns_;
   ByteTileWay way_;
   std::vector<std::int8_t> bytes_;  // [panel][four columns][token][column], zeros behind the last token
   std::vector<float> scales_;       // [panel][block][token]

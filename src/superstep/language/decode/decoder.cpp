@@ -7,10 +7,13 @@
 #include <limits>
 #include <numbers>
 
+#include "superstep/base/system/free_memory.h"
 #include "superstep/base/system/interrupt_check.h"
+#include "superstep/base/system/mapped_file.h"
 #include "superstep/language/decode/attention.h"
 #include "superstep/language/decode/byte_panels.h"
 #include "superstep/language/decode/decoder_weights.h"
+#include "superstep/language/decode/pair_panels.h"
 #include "superstep/language/decode/panels.h"
 #include "superstep/language/decode/tiles.h"
 
@@ -26,39 +29,98 @@ constexpr std::int64_t fewest_by_tiles = 8;
 // Rows that a thread takes at a time: about 64 kB of weights of a width of 4096 in 16 bits.
 constexpr std::int64_t rows_at_a_time = 8;
 
-// Activations of several tokens, a row each.
+// Activations of several tokens, a row each. Memory stays for the next ones: asked for anew in every layer,
+// the system would bring and clear its pages each time.
 class Rows {
  public:
-  Rows(std::int64_t count, std::int64_t width)
-      : count_(count), width_(width), values_(static_cast<std::size_t>(count * width)) {}
+  // What they hold then is not said.
+  Rows& reset(std::int64_t count, std::int64_t width) {
+    count_ = count, width_ = width;
+    if (values_.element_count() < count * width) values_ = Tensor(ElementType::f32, Shape{count * width});
+    return *this;
+  }
   std::int64_t count() const { return count_; }
   std::int64_t width() const { return width_; }
-  float* row(std::int64_t i) { return values_.data() + i * width_; }
-  const float* row(std::int64_t i) const { return values_.data() + i * width_; }
+  float* row(std::int64_t i) { return values_.as<float>().data() + i * width_; }
+  const float* row(std::int64_t i) const { return values_.as<float>().data() + i * width_; }
   std::span<const float> of(std::int64_t i) const { return {row(i), static_cast<std::size_t>(width_)}; }
 
  private:
-  std::int64_t count_, width_;
-  std::vector<float> values_;
+  std::int64_t count_ = 0, width_ = 0;
+  Tensor values_;
 };
 
-void normalise(const Norm& norm, bool around_mean, double epsilon, std::span<const float> x, float* y) {
-  double mean = 0, square = 0;
-  const auto count = static_cast<double>(x.size());
-  if (around_mean) {
-    for (const float value : x) mean += value;
-    mean /= count;
+// Panels of tokens and what multiplies them, for each thread. They are kept for the next layer, which has as
+// many tokens; those of other texts are given back.
+template <class Panels, class ProductOfPanels>
+class KeptPanels {
+ public:
+  struct Work {
+    Panels panels;
+    std::vector<ProductOfPanels> of_threads;
+
+    Work(std::int64_t tokens, std::int64_t columns, int threads) : panels(tokens, columns) {
+      for (int i = 0; i < threads; ++i) of_threads.emplace_back(panels);
+    }
+  };
+
+  Work& of(const Rows& x, int threads) {
+    if (!kept_.empty() && kept_.front()->panels.tokens() != x.count()) kept_.clear();
+    for (const auto& work : kept_)
+      if (work->panels.columns() == x.width()) return *work;
+    return *kept_.emplace_back(std::make_unique<Work>(x.count(), x.width(), threads));
   }
-  for (const float value : x) square += (value - mean) * (value - mean);
+
+ private:
+  std::vector<std::unique_ptr<Work>> kept_;  // in place: products refer to their panels
+};
+
+// Eight sums side by side, which compilers make vectors of: one would wait for itself at every number.
+template <class Term>
+double sum_of(std::span<const float> x, const Term& term) {
+  constexpr std::size_t together = 8;
+  double sums[together] = {};
+  std::size_t i = 0;
+  for (; i + together <= x.size(); i += together)
+    for (std::size_t k = 0; k < together; ++k) sums[k] += term(x[i + k]);
+  for (; i < x.size(); ++i) sums[0] += term(x[i]);
+  double sum = 0;
+  for (const double each : sums) sum += each;
+  return sum;
+}
+
+void normalise(const Norm& norm, bool around_mean, double epsilon, std::span<const float> x, float* y) {
+  const auto count = static_cast<double>(x.size());
+  const double mean =
+      around_mean ? sum_of(x, [](float value) { return static_cast<double>(value); }) / count : 0;
+  const double square = sum_of(x, [mean](float value) { return (value - mean) * (value - mean); });
   const auto inverse = static_cast<float>(1 / std::sqrt(square / count + epsilon));
   const auto middle = static_cast<float>(mean);
-  for (std::size_t i = 0; i < x.size(); ++i)
-    y[i] = (x[i] - middle) * inverse * norm.scale[i] + (norm.bias.empty() ? 0 : norm.bias[i]);
+  const float* bias = norm.bias.empty() ? nullptr : norm.bias.data();
+  for (std::size_t i = 0; i < x.size(); ++i) y[i] = (x[i] - middle) * inverse * norm.scale[i];
+  for (std::size_t i = 0; bias && i < x.size(); ++i) y[i] += bias[i];
 }
 
 float gelu(float x) {
   const float inner = std::sqrt(2 / std::numbers::pi_v<float>) * (x + 0.044715f * x * x * x);
   return 0.5f * x * (1 + std::tanh(inner));
+}
+
+template <class Visit>
+void for_products(const DecoderWeights& weights, const Visit& visit) {
+  for (const LayerWeights& layer : weights.layers) {
+    for (const Linear& linear : layer.in) visit(linear.matrix);
+    visit(layer.out.matrix);
+    for (const Linear& linear : layer.inner) visit(linear.matrix);
+    visit(layer.outer.matrix);
+  }
+  visit(weights.head);
+}
+
+std::size_t bytes_of(const DecoderWeights& weights) {
+  std::size_t bytes = 0;
+  for_products(weights, [&](const Matrix& matrix) { bytes += matrix.bytes(); });
+  return bytes;
 }
 
 }  // namespace
@@ -75,6 +137,10 @@ struct Decoder::State {
   bool tiles;  // all products suit them
   std::vector<float> scores;
   InterruptCheck stop{};
+  Rows text, normal, projected, attended, added, inner, gate;  // of the tokens that go through together
+  KeptPanels<BytePanels, BytePanelProduct> byte_panels;
+  KeptPanels<PairPanels, PairPanelProduct> pair_panels;
+  KeptPanels<TokenPanels, PanelProduct> number_panels;
 
   State(const data::WeightFile& file, const ModelConfig& c, const DecoderSettings& settings)
       : config(c),
@@ -86,6 +152,23 @@ struct Decoder::State {
         tiles(!settings.exact && suit_tiles(weights)),
         scores(static_cast<std::size_t>(weights.head.rows)) {
     if (c.family == Family::llama) frequencies = rotary_frequencies(c.head_size, c.rotary_base, c.scaling);
+    bring_weights();
+  }
+
+  // A token reads all of them. Where memory does not hold them, the last would push out the first.
+  void bring_weights() {
+    constexpr std::size_t most = std::size_t{1} << 25;  // bytes of a piece: some milliseconds
+    const double available = available_memory();
+    if (available > 0 && static_cast<double>(bytes_of(weights)) > available) return;
+    std::vector<std::span<const std::byte>> pieces;
+    for_products(weights, [&](const Matrix& matrix) {
+      const std::span<const std::byte> all(matrix.data, matrix.bytes());
+      for (std::size_t first = 0; first < all.size(); first += most)
+        pieces.push_back(all.subspan(first, std::min(most, all.size() - first)));
+    });
+    pool.parallel_for(static_cast<std::int64_t>(pieces.size()), [&](std::int64_t item, int) {
+      if (!interrupted()) bring_into_memory(pieces[static_cast<std::size_t>(item)]);
+    });
   }
 
   static bool suit_tiles(const DecoderWeights& weights) {
@@ -114,25 +197,31 @@ struct Decoder::State {
         products, [](const Product& p) { return is_in_blocks(p.linear->matrix.packing); });
     if (x.count() == 1 && !(exact && in_blocks)) return multiply_one(products, x, in_blocks);
     if (tiles && x.count() >= fewest_by_tiles) return multiply_by_tiles(products, x);
-    const bool by_bytes = !exact && x.count() >= fewest_by_panels;
-    std::vector<Product> as_bytes, as_numbers;
-    for (const Product& p : products)
-      (by_bytes && suits_byte_panels(p.linear->matrix.packing) ? as_bytes : as_numbers).push_back(p);
-    if (!as_bytes.empty()) multiply_by_byte_panels(as_bytes, x);
-    if (as_numbers.empty()) return;
-    if (x.count() >= fewest_by_panels) return multiply_by_panels(as_numbers, x);
-    multiply_few(as_numbers, x);
+    if (x.count() < fewest_by_panels) return multiply_few(products, x);
+    std::vector<Product> as_bytes, as_pairs, as_numbers;
+    for (const Product& p : products) {
+      const Packing packing = p.linear->matrix.packing;
+      (!exact && suits_byte_panels(packing)   ? as_bytes
+       : !exact && suits_pair_panels(packing) ? as_pairs
+                                              : as_numbers)
+          .push_back(p);
+    }
+    multiply_by_panels(byte_panels, as_bytes, x);
+    multiply_by_panels(pair_panels, as_pairs, x);
+    multiply_by_panels(number_panels, as_numbers, x);
   }
 
-  void multiply_by_byte_panels(std::span<const Product> products, const Rows& x) {
-    BytePanels panels(x.count(), x.width());
-    pool.parallel_for(panels.count(), [&](std::int64_t p, int) { panels.set(p, x.row(p * panels.width())); });
-    std::vector<BytePanelProduct> of_threads;
-    for (int i = 0; i < pool.threads(); ++i) of_threads.emplace_back(panels);
-    const std::vector<Part> parts = parts_of_threads(products, BytePanelProduct::most_rows);
+  template <class Panels, class ProductOfPanels>
+  void multiply_by_panels(KeptPanels<Panels, ProductOfPanels>& kept, std::span<const Product> products,
+                          const Rows& x) {
+    if (products.empty()) return;
+    auto& work = kept.of(x, pool.threads());
+    pool.parallel_for(work.panels.count(),
+                      [&](std::int64_t p, int) { work.panels.set(p, x.row(p * work.panels.width())); });
+    const std::vector<Part> parts = parts_of_threads(products, ProductOfPanels::most_rows);
     pool.parallel_for(static_cast<std::int64_t>(parts.size()), [&](std::int64_t item, int worker) {
       const auto& [product, first, last] = parts[static_cast<std::size_t>(item)];
-      of_threads[static_cast<std::size_t>(worker)].multiply(
+      work.of_threads[static_cast<std::size_t>(worker)].multiply(
           product->linear->matrix, first, last, product->y->row(0) + product->first, product->y->width());
     });
     for (const Product& p : products) add_bias(p);
@@ -178,20 +267,6 @@ struct Decoder::State {
     return parts_of(products,
                     std::clamp(rows / (parts_of_thread * pool.threads()) / rows_of_a_part * rows_of_a_part,
                                rows_of_a_part, most));
-  }
-
-  void multiply_by_panels(std::span<const Product> products, const Rows& x) {
-    TokenPanels panels(x.count(), x.width());
-    pool.parallel_for(panels.count(), [&](std::int64_t p, int) { panels.set(p, x.row(p * panels.width())); });
-    std::vector<PanelScratch> scratch;
-    for (int i = 0; i < pool.threads(); ++i) scratch.emplace_back(panels);
-    const std::vector<Part> parts = parts_of_threads(products, most_rows_by_panels);
-    pool.parallel_for(static_cast<std::int64_t>(parts.size()), [&](std::int64_t item, int worker) {
-      const auto& [product, first, last] = parts[static_cast<std::size_t>(item)];
-      multiply_panels(product->linear->matrix, panels, first, last, product->y->row(0) + product->first,
-                      product->y->width(), scratch[static_cast<std::size_t>(worker)]);
-    });
-    for (const Product& p : products) add_bias(p);
   }
 
   void multiply_by_tiles(std::span<const Product> products, const Rows& x) {
@@ -274,11 +349,12 @@ struct Decoder::State {
                  static_cast<std::int64_t>(p.linear->bias.size()));
   }
 
-  Rows normalised(const Norm& norm, const Rows& x) const {
-    Rows y(x.count(), x.width());
-    for (std::int64_t t = 0; t < x.count(); ++t)
-      normalise(norm, config.family == Family::gpt2, config.epsilon, x.of(t), y.row(t));
-    return y;
+  const Rows& normalised(const Norm& norm, const Rows& x) {
+    normal.reset(x.count(), x.width());
+    pool.parallel_for(x.count(), [&](std::int64_t t, int) {
+      normalise(norm, config.family == Family::gpt2, config.epsilon, x.of(t), normal.row(t));
+    });
+    return normal;
   }
 
   // Cosines and sines of the angles that pairs are turned by at the places of so many tokens: they are the
@@ -336,13 +412,14 @@ struct Decoder::State {
       add_scaled(shares[static_cast<std::size_t>(p)] / sum, cache.value(layer, key_head, p), mixed, size);
   }
 
-  Rows attention(std::int64_t layer, const Rows& x) {
-    return x.count() < fewest_by_panels ? attention_of_few(layer, x) : attention_by_panels(layer, x);
+  const Rows& attention(std::int64_t layer, const Rows& x) {
+    attended.reset(x.count(), config.width);
+    x.count() < fewest_by_panels ? attend_few(layer, x) : attend_by_panels(layer, x);
+    return attended;
   }
 
   // Tasks of the last panels first: they look at the most positions.
-  Rows attention_by_panels(std::int64_t layer, const Rows& x) {
-    Rows mixed(x.count(), config.width);
+  void attend_by_panels(std::int64_t layer, const Rows& x) {
     const std::int64_t size = config.head_size, width = panel_width();
     const std::int64_t panels = (x.count() + width - 1) / width;
     std::vector<PanelAttention> attend;
@@ -354,46 +431,44 @@ struct Decoder::State {
                                    .tokens = std::min(width, x.count() - first),
                                    .position = position + first};
       attend[static_cast<std::size_t>(worker)](cache, layer, head / (config.heads / config.key_heads),
-                                               queries, mixed.row(first) + head * size, mixed.width());
+                                               queries, attended.row(first) + head * size, attended.width());
     });
-    return mixed;
   }
 
-  Rows attention_of_few(std::int64_t layer, const Rows& x) {
-    Rows mixed(x.count(), config.width);
+  void attend_few(std::int64_t layer, const Rows& x) {
     std::vector<std::vector<float>> shares(static_cast<std::size_t>(pool.threads()));
     pool.parallel_for(x.count() * config.heads, [&](std::int64_t item, int worker) {
       const std::int64_t t = item / config.heads, head = item % config.heads;
       attend(layer, head, position + t, x.row(t) + head * config.head_size,
-             mixed.row(t) + head * config.head_size, shares[static_cast<std::size_t>(worker)]);
+             attended.row(t) + head * config.head_size, shares[static_cast<std::size_t>(worker)]);
     });
-    return mixed;
   }
 
-  void add(Rows& x, const Linear& linear, const Rows& inner) {
-    Rows y(x.count(), x.width());
-    const Product product{&linear, &y, 0};
-    multiply({&product, 1}, inner);
-    for (std::int64_t t = 0; t < x.count(); ++t) add_scaled(1, y.row(t), x.row(t), x.width());
+  void add(Rows& x, const Linear& linear, const Rows& to_multiply) {
+    const Product product{&linear, &added.reset(x.count(), x.width()), 0};
+    multiply({&product, 1}, to_multiply);
+    pool.parallel_for(x.count(),
+                      [&](std::int64_t t, int) { add_scaled(1, added.row(t), x.row(t), x.width()); });
   }
 
   void run_layer(std::int64_t index, Rows& x) {
     const LayerWeights& layer = weights.layers[static_cast<std::size_t>(index)];
-    Rows all(x.count(), (config.heads + 2 * config.key_heads) * config.head_size);
+    projected.reset(x.count(), (config.heads + 2 * config.key_heads) * config.head_size);
     std::vector<Product> in;
     std::int64_t first = 0;
     for (const Linear& linear : layer.in) {
-      in.push_back({&linear, &all, first});
+      in.push_back({&linear, &projected, first});
       first += linear.matrix.rows;
     }
     multiply(in, normalised(layer.before_attention, x));
-    place(index, all);
-    add(x, layer.out, attention(index, all));
+    place(index, projected);
+    add(x, layer.out, attention(index, projected));
     add(x, layer.outer, inner_of(layer, normalised(layer.before_inner, x)));
   }
 
-  Rows inner_of(const LayerWeights& layer, const Rows& x) {
-    Rows inner(x.count(), config.inner), gate(layer.inner.size() > 1 ? x.count() : 0, config.inner);
+  const Rows& inner_of(const LayerWeights& layer, const Rows& x) {
+    inner.reset(x.count(), config.inner);
+    gate.reset(layer.inner.size() > 1 ? x.count() : 0, config.inner);
     std::vector<Product> products{{&layer.inner.back(), &inner, 0}};
     if (gate.count() > 0) products.push_back({&layer.inner.front(), &gate, 0});
     multiply(products, x);
@@ -406,8 +481,8 @@ struct Decoder::State {
     return inner;
   }
 
-  Rows embedded(std::span<const std::int32_t> tokens) const {
-    Rows x(static_cast<std::int64_t>(tokens.size()), config.width);
+  void embed(std::span<const std::int32_t> tokens, Rows& x) const {
+    x.reset(static_cast<std::int64_t>(tokens.size()), config.width);
     std::vector<float> place(static_cast<std::size_t>(config.width));
     for (std::int64_t t = 0; t < x.count(); ++t) {
       unpack_row(weights.words, tokens[static_cast<std::size_t>(t)], x.row(t));
@@ -415,12 +490,12 @@ struct Decoder::State {
       unpack_row(weights.positions, position + t, place.data());
       add_scaled(1, place.data(), x.row(t), config.width);
     }
-    return x;
   }
 
   // `scored`: the scores after the last of them are wanted.
   void run(std::span<const std::int32_t> tokens, bool scored) {
-    Rows x = embedded(tokens);
+    Rows& x = text;
+    embed(tokens, x);
     set_turns(x.count());
     for (std::int64_t layer = 0; layer < config.layers; ++layer) {
       if (stop.is_due()) throw Error(ErrorCode::interrupted, "stopped while a text was continued");
@@ -428,10 +503,11 @@ struct Decoder::State {
     }
     position += x.count();
     if (!scored) return;
-    Rows last(1, config.width), y(1, weights.head.rows);
+    Rows last, y;
+    last.reset(1, config.width);
     normalise(weights.norm, config.family == Family::gpt2, config.epsilon, x.of(x.count() - 1), last.row(0));
     const Linear head{weights.head, {}};
-    const Product product{&head, &y, 0};
+    const Product product{&head, &y.reset(1, weights.head.rows), 0};
     multiply({&product, 1}, last);
     std::ranges::copy(y.of(0), scores.begin());
   }
@@ -462,26 +538,7 @@ std::int64_t Decoder::context() const { return state_->context; }
 std::int64_t Decoder::position() const { return state_->position; }
 std::size_t Decoder::cache_bytes() const { return state_->cache.bytes(); }
 
-namespace {
-
-template <class Visit>
-void for_products(const DecoderWeights& weights, const Visit& visit) {
-  for (const LayerWeights& layer : weights.layers) {
-    for (const Linear& linear : layer.in) visit(linear.matrix);
-    visit(layer.out.matrix);
-    for (const Linear& linear : layer.inner) visit(linear.matrix);
-    visit(layer.outer.matrix);
-  }
-  visit(weights.head);
-}
-
-}  // namespace
-
-std::size_t Decoder::weight_bytes() const {
-  std::size_t bytes = 0;
-  for_products(state_->weights, [&](const Matrix& matrix) { bytes += matrix.bytes(); });
-  return bytes;
-}
+std::size_t Decoder::weight_bytes() const { return bytes_of(state_->weights); }
 
 double Decoder::multiply_adds() const {
   double count = 0;

@@ -20,7 +20,8 @@ struct DecoderSettings {
   std::int64_t context = 0;  // tokens of a text, at most the model's own; 0: that
   // Weights in blocks are multiplied by activations in f32, and those in bf16 for several tokens, too:
   // slower, without the rounding of activations to bytes (of single tokens; of 16 and more where
-  // byte_panels.h suits the processor), or to 16 bits where there are matrix registers.
+  // byte_panels.h suits the processor), to bf16 (of 16 tokens and more where pair_panels.h does), or to 16
+  // bits where there are matrix registers.
   bool exact = false;
 };
 

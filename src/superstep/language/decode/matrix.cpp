@@ -86,9 +86,11 @@ std::size_t offset_of(const Matrix& matrix, std::int64_t number) {
 
 void prefetch_part(const Matrix& matrix, std::int64_t index, std::int64_t first, std::int64_t count) {
   constexpr std::size_t line = 64;
+  constexpr int second_cache = 2;  // of what __builtin_prefetch calls locality
   const std::byte* row = matrix.row(index);
   const std::size_t end = offset_of(matrix, first + count);
-  for (std::size_t at = offset_of(matrix, first); at < end; at += line) __builtin_prefetch(row + at);
+  for (std::size_t at = offset_of(matrix, first); at < end; at += line)
+    __builtin_prefetch(row + at, 0, second_cache);
 }
 
 void unpack_part(const Matrix& matrix, std::int64_t index, std::int64_t first, std::int64_t count,

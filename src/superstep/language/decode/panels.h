@@ -14,10 +14,6 @@ namespace superstep::language {
 
 // Below so many tokens most lanes would be empty: multiply_panel (products.h).
 inline constexpr std::int64_t fewest_by_panels = 16;
-// Rows that share the columns of a panel while these are near; what one call of multiply_panels takes at
-// most.
-inline constexpr std::int64_t most_rows_by_panels = 128;
-
 // Tokens of a panel: three vectors of the processor's.
 std::int64_t panel_width();
 
@@ -33,12 +29,33 @@ struct PanelTile {
 // `tokens`: how many there are; sums of a vector without any are left alone.
 void multiply_tile(const PanelTile& tile, std::int64_t rows, std::int64_t tokens);
 
-// Sums [row][token] of a panel, `width` tokens apart, to y[token * y_stride + row].
-void store_across(const float* sums, std::int64_t width, std::int64_t rows, std::int64_t tokens, float* y,
-                  std::int64_t y_stride);
+// to[column * to_stride + row] = from[row * from_stride + column], bit by bit: the numbers may stand for
+// others of 32 bits.
+void turn_over(const float* from, std::int64_t from_stride, std::int64_t rows, std::int64_t columns,
+               float* to, std::int64_t to_stride);
 
-// Activations: [panel][column][token of the panel], zeros behind the last token.
-class TokenPanels {
+// Tokens of `columns` numbers in panels of `width` of them.
+class PanelCut {
+ public:
+  PanelCut(std::int64_t tokens, std::int64_t columns, std::int64_t width)
+      : tokens_(tokens), columns_(columns), width_(width) {}
+
+  std::int64_t tokens() const { return tokens_; }
+  std::int64_t columns() const { return columns_; }
+  std::int64_t width() const { return width_; }  // tokens of a panel
+  std::int64_t count() const { return (tokens_ + width_ - 1) / width_; }
+  std::int64_t tokens_of(std::int64_t panel) const { return std::min(width_, tokens_ - panel * width_); }
+
+ private:
+  std::int64_t tokens_, columns_, width_;
+};
+
+// Sums [panel][row, `most_rows` of them][token of the panel], `rows` in use, to y[token * y_stride + row].
+void store_sums(const PanelCut& x, const float* sums, std::int64_t most_rows, std::int64_t rows, float* y,
+                std::int64_t y_stride);
+
+// Activations in f32: [panel][column][token of the panel], zeros behind the last token.
+class TokenPanels : public PanelCut {
  public:
   TokenPanels(std::int64_t tokens, std::int64_t columns);
 
@@ -46,33 +63,27 @@ class TokenPanels {
   // own.
   void set(std::int64_t panel, const float* tokens);
 
-  std::int64_t tokens() const { return tokens_; }
-  std::int64_t columns() const { return columns_; }
-  std::int64_t width() const { return width_; }  // tokens of a panel
-  std::int64_t count() const { return (tokens_ + width_ - 1) / width_; }
-  std::int64_t tokens_of(std::int64_t panel) const { return std::min(width_, tokens_ - panel * width_); }
   const float* panel(std::int64_t number) const {
-    return values_.as<float>().data() + number * columns_ * width_;
+    return values_.as<float>().data() + number * columns() * width();
   }
 
  private:
-  std::int64_t tokens_, columns_, width_;
   Tensor values_;
 };
 
-// What a thread needs beside: rows in f32, and their sums.
-class PanelScratch {
+// Products of panels, by one thread: it holds rows in f32 and the sums of all panels.
+class PanelProduct {
  public:
-  explicit PanelScratch(const TokenPanels& panels);
+  explicit PanelProduct(const TokenPanels& x);
+
+  static constexpr std::int64_t most_rows = 128;  // that share the columns of a panel while these are near
+
+  // y[t * y_stride + r] = row r of the matrix times token t, for r in [first, last), `most_rows` at most.
+  void multiply(const Matrix& matrix, std::int64_t first, std::int64_t last, float* y, std::int64_t y_stride);
 
  private:
-  friend void multiply_panels(const Matrix& matrix, const TokenPanels& x, std::int64_t first,
-                              std::int64_t last, float* y, std::int64_t y_stride, PanelScratch& scratch);
+  const TokenPanels& x_;
   Tensor rows_, sums_;
 };
-
-// y[t * y_stride + r] = row r of the matrix times token t, for r in [first, last).
-void multiply_panels(const Matrix& matrix, const TokenPanels& x, std::int64_t first, std::int64_t last,
-                     float* y, std::int64_t y_stride, PanelScratch& scratch);
 
 }  // namespace superstep::language

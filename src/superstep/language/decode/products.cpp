@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <type_traits>
 
 #include "superstep/file/weights/blocks.h"
 #include "superstep/language/decode/byte_dots.h"
@@ -166,57 +167,99 @@ float RowOfQ6K(const std::byte* row, std::int64_t columns, const BytesOfToken& x
   return hn::GetLane(hn::SumOfLanes(FloatSums(), total));
 }
 
-// Four sums side by side hide the latency of adding. `load(i)`: the vector of weights from the i-th on,
-// `one(i)`: the weight alone.
-template <class Load, class One>
-HWY_INLINE float RowOfNumbers(const Load& load, const One& one, std::int64_t columns, const float* x) {
+// Sums of `Rows` rows side by side, two for each of them: the same whichever rows are beside it.
+// `load(r, i)`: the vector of row r's weights from the i-th on, `one(r, i)`: the weight alone.
+template <int Rows, class Load, class One>
+HWY_INLINE void SumsOfRows(const Load& load, const One& one, std::int64_t columns, const float* x,
+                           float (&found)[Rows]) {
   const F32 d;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
-  auto a = hn::Zero(d), b = hn::Zero(d), c = hn::Zero(d), e = hn::Zero(d);
+  hn::Vec<F32> even[Rows], odd[Rows];
+  for (int r = 0; r < Rows; ++r) even[r] = odd[r] = hn::Zero(d);
   std::int64_t i = 0;
-  for (; i + 4 * lanes <= columns; i += 4 * lanes) {
-    a = hn::MulAdd(load(i), hn::LoadU(d, x + i), a);
-    b = hn::MulAdd(load(i + lanes), hn::LoadU(d, x + i + lanes), b);
-    c = hn::MulAdd(load(i + 2 * lanes), hn::LoadU(d, x + i + 2 * lanes), c);
-    e = hn::MulAdd(load(i + 3 * lanes), hn::LoadU(d, x + i + 3 * lanes), e);
+  for (; i + 2 * lanes <= columns; i += 2 * lanes) {
+    const auto first = hn::LoadU(d, x + i), second = hn::LoadU(d, x + i + lanes);
+    for (int r = 0; r < Rows; ++r) {
+      even[r] = hn::MulAdd(load(r, i), first, even[r]);
+      odd[r] = hn::MulAdd(load(r, i + lanes), second, odd[r]);
+    }
   }
-  for (; i + lanes <= columns; i += lanes) a = hn::MulAdd(load(i), hn::LoadU(d, x + i), a);
-  float sum = hn::GetLane(hn::SumOfLanes(d, hn::Add(hn::Add(a, b), hn::Add(c, e))));
-  for (; i < columns; ++i) sum += one(i) * x[i];
-  return sum;
+  if (i + lanes <= columns) {
+    for (int r = 0; r < Rows; ++r) even[r] = hn::MulAdd(load(r, i), hn::LoadU(d, x + i), even[r]);
+    i += lanes;
+  }
+  for (int r = 0; r < Rows; ++r) {
+    found[r] = hn::GetLane(hn::SumOfLanes(d, hn::Add(even[r], odd[r])));
+    for (std::int64_t k = i; k < columns; ++k) found[r] += one(r, k) * x[k];
+  }
 }
 
 float Dot(const float* w, const float* x, std::int64_t count) {
-  return RowOfNumbers([=](std::int64_t i) { return hn::LoadU(F32(), w + i); },
-                      [=](std::int64_t i) { return w[i]; }, count, x);
+  float found[1];
+  SumsOfRows<1>([=](int, std::int64_t i) HWY_ATTR { return hn::LoadU(F32(), w + i); },
+                [=](int, std::int64_t i) { return w[i]; }, count, x, found);
+  return found[0];
 }
 
-template <class Stored>
-float RowOfHalves(const std::byte* row, std::int64_t columns, const float* x) {
-  const auto* w = reinterpret_cast<const Stored*>(row);
+// Rows of numbers, `bytes` apart.
+template <class Stored, int Rows>
+HWY_INLINE void SumsOfStoredRows(const std::byte* row, std::size_t bytes, std::int64_t columns,
+                                 const float* x, float (&found)[Rows]) {
   const F32 d;
-  const hn::Rebind<Stored, F32> stored;
   const hn::CappedTag<float, 1> single;
-  const hn::Rebind<Stored, decltype(single)> single_stored;
-  return RowOfNumbers(
-      [=](std::int64_t i) { return hn::PromoteTo(d, hn::LoadU(stored, w + i)); },
-      [=](std::int64_t i) { return hn::GetLane(hn::PromoteTo(single, hn::LoadU(single_stored, w + i))); },
-      columns, x);
+  const auto at = [=](int r, std::int64_t i) {
+    return reinterpret_cast<const Stored*>(row + static_cast<std::size_t>(r) * bytes) + i;
+  };
+  if constexpr (std::is_same_v<Stored, float>) {
+    SumsOfRows<Rows>([=](int r, std::int64_t i) HWY_ATTR { return hn::LoadU(d, at(r, i)); },
+                     [=](int r, std::int64_t i) { return *at(r, i); }, columns, x, found);
+  } else {
+    const hn::Rebind<Stored, F32> stored;
+    const hn::Rebind<Stored, decltype(single)> one;
+    SumsOfRows<Rows>([=](int r, std::int64_t i)
+                         HWY_ATTR { return hn::PromoteTo(d, hn::LoadU(stored, at(r, i))); },
+                     [=](int r, std::int64_t i)
+                         HWY_ATTR { return hn::GetLane(hn::PromoteTo(single, hn::LoadU(one, at(r, i)))); },
+                     columns, x, found);
+  }
+}
+
+// Four rows at a time, each from a quarter of its own: memory brings what is read at several places sooner
+// than what is read at one, and sooner than rows that lie side by side.
+template <class Stored>
+HWY_INLINE void MultiplyNumbers(const Matrix& m, const float* x, std::int64_t first, std::int64_t last,
+                                float* y) {
+  constexpr int together = 4;
+  const std::int64_t apart = (last - first) / together;
+  for (std::int64_t r = first; r < first + apart; ++r) {
+    float found[together];
+    SumsOfStoredRows<Stored>(m.row(r), static_cast<std::size_t>(apart) * m.row_bytes(), m.columns, x, found);
+    for (int i = 0; i < together; ++i) y[r + i * apart] = found[i];
+  }
+  for (std::int64_t r = first + together * apart; r < last; ++r) {
+    float found[1];
+    SumsOfStoredRows<Stored>(m.row(r), 0, m.columns, x, found);
+    y[r] = found[0];
+  }
 }
 
 void MultiplyRows(const Matrix& m, const Activations& x, std::int64_t first, std::int64_t last, float* y) {
   const BytesOfToken bytes{x.bytes.data(), x.scales.data(), x.sums.data()};
   const float* values = x.values.data();
+  switch (m.packing) {
+    case Packing::f32: return MultiplyNumbers<float>(m, values, first, last, y);
+    case Packing::f16: return MultiplyNumbers<hwy::float16_t>(m, values, first, last, y);
+    case Packing::bf16: return MultiplyNumbers<hwy::bfloat16_t>(m, values, first, last, y);
+    default: break;
+  }
   for (std::int64_t r = first; r < last; ++r) {
     const std::byte* row = m.row(r);
     switch (m.packing) {
-      case Packing::f32: y[r] = Dot(reinterpret_cast<const float*>(row), values, m.columns); break;
-      case Packing::f16: y[r] = RowOfHalves<hwy::float16_t>(row, m.columns, values); break;
-      case Packing::bf16: y[r] = RowOfHalves<hwy::bfloat16_t>(row, m.columns, values); break;
       case Packing::q8_0: y[r] = RowOfQ8(row, m.columns, bytes); break;
       case Packing::q4_0: y[r] = RowOfQ4(row, m.columns, bytes); break;
       case Packing::q4_k: y[r] = RowOfQ4K(row, m.columns, bytes); break;
       case Packing::q6_k: y[r] = RowOfQ6K(row, m.columns, bytes); break;
+      default: break;
     }
   }
 }

@@ -13,9 +13,7 @@ enum class PairRate : std::uint8_t { measured, fast, slow };
 inline std::atomic<PairRate> assumed_pair_rate{PairRate::measured};
 
 // Does the set in force multiply pairs of bf16 faster than the same numbers in f32? Without an instruction
-// for pairs never, with matrix registers always. Of what lies between some take as long for a vector of pairs
-// as for a multiply-add of f32, twice their rate, and some four times as long, half of it: their rates are
-// measured once a process, in a tenth of a millisecond.
+// for pairs never, with matrix registers always; between them what is measured (base/system/pair_rate.h).
 bool multiplies_pairs_fast();
 
 }  // namespace superstep::kernels

@@ -34,6 +34,8 @@ std::optional<Product> product_of(const Graph& graph, NodeId id) {
   kernels::IntegerConvolution bytes{
       .x = c->x, .y = c->y, .window = c->window, .groups = c->groups, .zero_point = 0, .epilogue = {}};
   bytes.x.type = ElementType::u8;
+  // Rows are filled up to fours (transform/precision/quantize.h).
+  if (graph.node(id).op != "Conv") bytes.x.channels = (bytes.x.channels + 3) / 4 * 4;
   const double vectors = static_cast<double>(c->y.height * c->y.columns() * ((c->y.channels + 15) / 16));
   return Product{.node = id,
                  .f32_cycles = kernels::expected_cycles(*c, kernels::ConvolutionPass::forward) +

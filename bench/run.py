@@ -91,6 +91,10 @@ def of_model(model):
     return ["--model", WORKLOADS.get(model, model)] + [word for option in OPTIONS.get(model, []) for word in ("--set", option)]
 
 
+# What peers/quantize.py makes of a model's file for each: the model on bytes, for ours the samples.
+ON_BYTES = {"onnxruntime": ".onnxruntime.onnx", "openvino": ".openvino.xml", "superstep": ".samples.npz"}
+
+
 class Files:
     """The models as ONNX files, on bytes too, and their training steps: made once in a folder that stays."""
 
@@ -108,16 +112,18 @@ class Files:
         if path not in self.fresh:
             subprocess.run([self.contender, *of_model(name), "--export", new], check=True)
             if path.exists() and path.read_bytes() != new.read_bytes():
-                for engine in ("onnxruntime.onnx", "openvino.xml"):
-                    path.with_suffix("." + engine).unlink(missing_ok=True)
+                for suffix in ON_BYTES.values():
+                    path.with_suffix(suffix).unlink(missing_ok=True)
             new.replace(path)
             self.fresh.add(path)
         return path
 
     def on_bytes(self, path):
-        """The model as the peers that were asked for have it in int8; a peer that cannot goes without."""
-        for engine, suffix in (("onnxruntime", ".onnxruntime.onnx"), ("openvino", ".openvino.xml")):
-            if engine in self.peers and self.python.exists() and not path.with_suffix(suffix).exists():
+        """The model as the peers that were asked for have it in int8, and what ours calibrates itself on; a peer that cannot goes
+        without."""
+        for engine, suffix in ON_BYTES.items():
+            wanted = engine == "superstep" or engine in self.peers
+            if wanted and self.python.exists() and not path.with_suffix(suffix).exists():
                 subprocess.run([self.python, HERE / "peers" / "quantize.py", "--engine", engine, path, path.with_suffix(suffix)],
                                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
@@ -165,9 +171,11 @@ def contest_in(arguments, files, row, onnx, precisions):
                "--remember", files.folder.parent / "pytorch.json", "--json", out]
     command += [] if arguments.no_compile else ["--compile"]
     command += ["--in-turn"] if onnx.stat().st_size >= LARGE else []
+    samples = onnx.with_suffix(ON_BYTES["superstep"])
     for precision in precisions:
-        command += ["--contender", "Superstep=%s %s --mode %s --precision %s --batch {batch} --threads {threads}"
-                    % (files.contender, " ".join(of_model(model)), mode, precision)]
+        calibrated = " --calibrate %s" % samples if precision == "int8" and samples.exists() else ""
+        command += ["--contender", "Superstep=%s %s --mode %s --precision %s --batch {batch} --threads {threads}%s"
+                    % (files.contender, " ".join(of_model(model)), mode, precision, calibrated)]
     if mode == "infer":
         for text in arguments.contender:
             command += ["--contender", text.replace("{onnx}", str(onnx))]

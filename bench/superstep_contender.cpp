@@ -5,10 +5,13 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cstring>
+#include <limits>
 
 #include "protocol.h"
 #include "superstep/base/error.h"
 #include "superstep/base/random.h"
+#include "superstep/file/npz.h"
 #include "superstep/run/model.h"
 #include "superstep/run/serve/calibrate.h"
 #include "superstep/run/serve/export.h"
@@ -19,6 +22,7 @@ using namespace superstep;
 
 struct Arguments {
   std::string model = "braggnn", mode = "train", precision = "f32", target = "cpu", export_to, export_step_to;
+  std::string calibrate;
   std::string optimizer = "adam", loss;
   std::int64_t batch = 64, micro_batch = 0;
   std::vector<std::string> options, train;
@@ -37,6 +41,8 @@ Arguments parse(int argc, char** argv) {
   program.add_option("--train", arguments.train,
                      "initialisers of a model file to train besides; may be repeated");
   program.add_option("--precision", arguments.precision);
+  program.add_option("--calibrate", arguments.calibrate,
+                     "npz of samples for int8, by the names of the inputs (default: random data)");
   program.add_option("--on", arguments.target);
   program.add_option("--batch", arguments.batch, "0: of a model file, the one that it fixes, else 1")
       ->check(CLI::NonNegativeNumber);
@@ -81,16 +87,51 @@ run::Model make_model(const Arguments& arguments) {
   return run::Model(settings);
 }
 
-// Products on bytes, calibrated on the random data that the steps are timed with.
-target::GraphAtBatch on_bytes(const run::Model& model, std::int64_t batch) {
-  constexpr std::int64_t most_samples = 64;
-  const std::int64_t samples = model.fixed_batch() > 0 ? model.fixed_batch() : std::min(batch, most_samples);
-  const auto fill = [](std::int64_t first, std::span<Tensor> inputs) {
-    std::uint64_t seed = static_cast<std::uint64_t>(first);
-    for (Tensor& input : inputs) fill_random(input, ++seed);
+// What int8 is calibrated on: samples of a file, or the random data that steps are timed with where there is
+// none.
+class Samples {
+ public:
+  Samples(const std::string& path, const graph::Graph& model) {
+    if (path.empty()) return;
+    const data::NamedTensors arrays = data::read_npz(path);
+    for (const graph::ValueId input : model.inputs()) {
+      const std::string& name = model.value(input).name;
+      const auto found = arrays.find(name);
+      if (found == arrays.end() || found->second.type() != model.type(input).element)
+        throw Error(ErrorCode::invalid_argument,
+                    fmt::format("has no array '{}' of {}", name, name_of(model.type(input).element)), path);
+      arrays_.push_back(found->second);
+      batches_ = std::min(batches_, found->second.element_count() / model.type(input).shape.element_count());
+    }
+  }
+
+  std::int64_t batches() const { return arrays_.empty() ? 1 : batches_; }
+
+  void fill(std::int64_t batch, std::span<Tensor> inputs) const {
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      const std::size_t bytes = inputs[i].byte_count();
+      if (arrays_.empty())
+        fill_random(inputs[i], static_cast<std::uint64_t>(batch) * inputs.size() + i + 1);
+      else
+        std::memcpy(inputs[i].bytes(), arrays_[i].bytes() + static_cast<std::size_t>(batch) * bytes, bytes);
+    }
+  }
+
+ private:
+  std::vector<Tensor> arrays_;  // in the order of the model's inputs
+  std::int64_t batches_ = std::numeric_limits<std::int64_t>::max();
+};
+
+target::GraphAtBatch on_bytes(const run::Model& model, const Arguments& arguments) {
+  constexpr std::int64_t most_at_once = 16;  // samples: of large models activations are large, too
+  const std::int64_t batch =
+      model.fixed_batch() > 0 ? model.fixed_batch() : std::min(arguments.batch, most_at_once);
+  const Samples samples(arguments.calibrate, model.inference()(batch));
+  const auto fill = [&](std::int64_t first, std::span<Tensor> inputs) {
+    samples.fill(first / batch, inputs);
   };
   return run::quantize_model(target::find_target("cpu"), model.inference(), {},
-                             {.samples = samples, .batch = samples, .products = {}}, fill)
+                             {.samples = batch * samples.batches(), .batch = batch, .products = {}}, fill)
       .graph;
 }
 
@@ -100,7 +141,7 @@ target::GraphAtBatch graph_of(const run::Model& model, const Arguments& argument
   if (arguments.precision != "int8")
     return training ? model.training_step(&target) : model.inference(&target);
   if (training) throw Error(ErrorCode::invalid_argument, "int8 is for serving", "--precision");
-  return on_bytes(model, arguments.batch);
+  return on_bytes(model, arguments);
 }
 
 bench::Port port_of(const target::Executable::Port& port, Tensor& tensor) {

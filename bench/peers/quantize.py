@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
-"""Puts an ONNX file on bytes with a peer's own tools, after training: what its int8 is timed with (README.md).
+"""Puts an ONNX file on bytes with a peer's own tools, after training: what its int8 is timed with (README.md). Ours calibrates
+itself, on the same samples.
 
     quantize.py --engine onnxruntime MODEL.onnx OUT.onnx    QuantizeLinear and DequantizeLinear around products, weights by channel
     quantize.py --engine openvino MODEL.onnx OUT.xml        by NNCF
+    quantize.py --engine superstep MODEL.onnx OUT.npz       the samples themselves, of every input one after another
 
 Calibrated on --samples random inputs as inputs.py makes them.
 """
@@ -24,7 +26,7 @@ def parse():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("model", type=pathlib.Path)
     parser.add_argument("out", type=pathlib.Path)
-    parser.add_argument("--engine", choices=["onnxruntime", "openvino"], required=True)
+    parser.add_argument("--engine", choices=["onnxruntime", "openvino", "superstep"], required=True)
     parser.add_argument("--name", help="the model's, where the file has another")
     parser.add_argument("--samples", type=int, default=16)
     return parser.parse_args()
@@ -71,9 +73,19 @@ def with_openvino(name, model, out, samples):
     openvino.save_model(quantized, str(out), compress_to_fp16=False)
 
 
+def for_superstep(name, model, out, samples):
+    import numpy
+    import onnxruntime
+    session = onnxruntime.InferenceSession(str(model), providers=["CPUExecutionProvider"])
+    ports = [(port.name, file_peer.element(port.type), port.shape) for port in session.get_inputs()]
+    drawn = list(feeds(name, ports, samples))
+    with open(out, "wb") as file:
+        numpy.savez(file, **{port: numpy.concatenate([feed[port] for feed in drawn]) for port, _, _ in ports})
+
+
 def main():
     arguments = parse()
-    make = {"onnxruntime": with_onnxruntime, "openvino": with_openvino}[arguments.engine]
+    make = {"onnxruntime": with_onnxruntime, "openvino": with_openvino, "superstep": for_superstep}[arguments.engine]
     fresh = arguments.out.with_name("fresh-%d." % os.getpid() + arguments.out.name)
     try:
         make(arguments.name or arguments.model.stem, arguments.model, fresh, arguments.samples)

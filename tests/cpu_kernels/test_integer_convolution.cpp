@@ -8,6 +8,7 @@
 #include "superstep/target/cpu/kernels/bytes/byte_tile.h"
 #include "superstep/target/cpu/kernels/bytes/integer_convolution.h"
 #include "tests/contains.h"
+#include "tests/cpu_kernels/support/check.h"
 #include "tests/cpu_kernels/support/convolution_reference.h"
 #include "tests/cpu_kernels/support/guarded_buffer.h"
 
@@ -219,9 +220,18 @@ TEST(IntegerConvolution, TakesSlopesAboveOne) {
   check_all(ElementType::f32, Epilogue{}.bias().activate(Activation::leaky_relu, 1.5f));
 }
 
+// As if this processor gained by one way of reading weights that the first-level cache does not hold.
+struct AssumedDeepWeights {
+  explicit AssumedDeepWeights(DeepWeights weights) { assumed_deep_weights = weights; }
+  ~AssumedDeepWeights() { assumed_deep_weights = DeepWeights::measured; }
+  AssumedDeepWeights(const AssumedDeepWeights&) = delete;
+  AssumedDeepWeights& operator=(const AssumedDeepWeights&) = delete;
+};
+
 // Weights that are taken in pieces: parts of a tap, and several taps; a narrower last panel, two samples, two
 // groups.
 TEST(IntegerConvolution, TakesWeightsInPieces) {
+  const AssumedDeepWeights assumed(DeepWeights::pieces);
   struct Case {
     std::int64_t side, in, out, taps, batch, groups;
   };
@@ -250,6 +260,31 @@ TEST(IntegerConvolution, TakesWeightsInPieces) {
       }
       EXPECT_EQ(gathered, byte_products() == ByteProducts::quads ? 1 : 0) << layer.in;
     }
+  }
+}
+
+// Where pieces gain nothing they are for short rows alone.
+TEST(IntegerConvolution, TakesDeepWeightsInPiecesWhereThatGains) {
+  const IntegerConvolution deep = integer_dense_layer(30, 1200, 64, ElementType::f32);
+  IntegerConvolution rows = deep;
+  rows.x = dense_image(7, 7, 1, 64, ElementType::u8);
+  rows.y = dense_image(7, 7, 1, 64, ElementType::f32);
+  rows.window.height = rows.window.width = 3;
+  rows.window.pad_top = rows.window.pad_left = 1;
+  const auto gathers = [](const IntegerConvolution& c) {
+    return require_kernel(integer_convolution().prepare(c))->info().name.find("gathered") !=
+           std::string::npos;
+  };
+  if (byte_products() != ByteProducts::quads) GTEST_SKIP() << "gathered products of bytes need AVX-512 VNNI";
+  {
+    const AssumedDeepWeights pieces(DeepWeights::pieces);
+    EXPECT_TRUE(gathers(deep));
+    EXPECT_TRUE(gathers(rows));
+  }
+  {
+    const AssumedDeepWeights whole(DeepWeights::whole);
+    EXPECT_FALSE(gathers(deep));
+    EXPECT_TRUE(gathers(rows));
   }
 }
 

@@ -190,6 +190,33 @@ TEST(Calibrate, RangesHaveTheirClosedForm) {
   EXPECT_NEAR(inner.high, highest - 0.1 * (highest + 3), 3 * bin);
 }
 
+// Of an image the channels are those of its second axis, of rows those of the last.
+TEST(Calibrate, FindsTheMeanOfEveryChannel) {
+  const auto products = [](std::int64_t batch) {
+    graph::Graph graph("products");
+    op::Builder b(graph);
+    test::Layers layers(b, 3);
+    const op::Var weights = b.state("weight", test::random_tensor(ElementType::f32, {32, 16}, 5));
+    b.output("y", op::matmul(b.input("rows", ElementType::f32, {batch, 3, 32}), weights));
+    b.output("z", layers.conv(b.input("image", ElementType::f32, {batch, 16, 5, 4}), "conv", 16, 3));
+    return graph;
+  };
+  // Channel c of sample s is 10 c + s, and one more at every other element of it.
+  const auto fill = [](std::int64_t first, std::span<Tensor> inputs) {
+    for (std::int64_t i = 0; i < inputs[0].element_count(); ++i)
+      inputs[0].set(i, static_cast<double>(i % 32 * 10 + first + i / 96));
+    for (std::int64_t i = 0; i < inputs[1].element_count(); ++i)
+      inputs[1].set(i, static_cast<double>(i / 20 % 16 * 10 + first + i / 320 + i % 2));
+  };
+  const auto ranges =
+      calibrate(target::find_target("cpu"), products, {.samples = 8, .batch = 2, .products = {}}, fill);
+  const auto &rows = ranges.at("rows").means, &image = ranges.at("image").means;
+  ASSERT_EQ(rows.size(), 32u);
+  ASSERT_EQ(image.size(), 16u);
+  for (std::size_t c = 0; c < 32; ++c) EXPECT_NEAR(rows[c], 10.0 * static_cast<double>(c) + 3.5, 1e-9);
+  for (std::size_t c = 0; c < 16; ++c) EXPECT_NEAR(image[c], 10.0 * static_cast<double>(c) + 4, 1e-9);
+}
+
 TEST(Calibrate, AnyNumberOfThreadsFindsTheSame) {
   const auto found = [](int threads) {
     return calibrate(target::find_target("cpu"), network, {.samples = 32, .threads = threads, .products = {}},
@@ -199,6 +226,7 @@ TEST(Calibrate, AnyNumberOfThreadsFindsTheSame) {
   for (const auto& [name, range] : one) {
     EXPECT_EQ(two.at(name).low, range.low) << name;
     EXPECT_EQ(two.at(name).high, range.high) << name;
+    EXPECT_EQ(two.at(name).means, range.means) << name;
   }
 }
 

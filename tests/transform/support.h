@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <regex>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,25 @@ inline graph::Graph verified(graph::Graph graph) {
 // The graph with these statements.
 inline graph::Graph graph_of(const std::string& body) {
   return verified(value_or_throw(graph::parse("graph \"g\" {\n" + body + "\n}")));
+}
+
+// graph_of, where "f32[2,3] = splat(0.1)" stands for six times 0.1.
+inline graph::Graph splat_graph(std::string body) {
+  static const std::regex pattern(R"((f\d+)\[([\d,]+)\] = splat\(([\d.]+)\))");
+  std::smatch match;
+  while (std::regex_search(body, match, pattern)) {
+    std::int64_t count = 1;
+    const std::string extents = match[2], value = match[3];
+    for (std::size_t at = 0; at < extents.size(); at = extents.find(',', at) + 1) {
+      count *= std::stol(extents.substr(at));
+      if (extents.find(',', at) == std::string::npos) break;
+    }
+    std::string elements = value;
+    for (std::int64_t i = 1; i < count; ++i) elements += ", " + value;
+    body = match.prefix().str() + match[1].str() + "[" + extents + "] = [" + elements + "]" +
+           match.suffix().str();
+  }
+  return graph_of(body);
 }
 
 // The statements of a graph, a line each, without indentation.
@@ -56,6 +76,13 @@ inline Tensor random_tensor(ElementType type, const Shape& shape, std::uint64_t 
   for (std::int64_t i = 0; i < tensor.element_count(); ++i)
     tensor.set(i, is_floating(type) ? random.uniform(-1, 1) : static_cast<double>(random.below(2)));
   return tensor;
+}
+
+// Random parameters in place of those of the text.
+inline graph::Graph with_random_states(graph::Graph graph, std::uint64_t seed) {
+  for (graph::ValueId id : graph.states())
+    graph.set_data(id, random_tensor(ElementType::f32, graph.type(id).shape, seed++));
+  return graph;
 }
 
 inline std::vector<Tensor> random_inputs(const graph::Graph& graph, std::uint64_t seed = 1) {

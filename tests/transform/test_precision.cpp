@@ -42,6 +42,20 @@ TEST(Autocast, LeavesThinProductsInFullPrecision) {
   EXPECT_EQ(graph::to_text(autocast(wide, ElementType::bf16)), graph::to_text(wide));
 }
 
+// Of those that it would take, by the names of their results.
+TEST(Autocast, LeavesProductsThatItIsToldTo) {
+  const Graph wide = graph_of(network);
+  ASSERT_EQ(products_to_narrow(wide, {.least_width = 1}).size(), 2u);
+  EXPECT_TRUE(products_to_narrow(wide).empty());
+  const Graph graph = verified(autocast(wide, ElementType::bf16, {.least_width = 1, .kept = {"h"}}));
+  EXPECT_EQ(typed_operators(graph),
+            (std::vector<std::string>{"Gemm:f32", "Relu:f32", "Softmax:f32", "Cast:bf16", "Cast:bf16",
+                                      "MatMul:bf16", "Cast:f32"}));
+  EXPECT_EQ(products_to_narrow(wide, {.least_width = 1, .kept = {"h"}}).size(), 1u);
+  EXPECT_EQ(graph::to_text(autocast(wide, ElementType::bf16, {.least_width = 1, .kept = {"h", "y"}})),
+            graph::to_text(wide));
+}
+
 TEST(Autocast, RoundsIndeed) {
   const Graph wide = graph_of(network), narrow = autocast(wide, ElementType::bf16, {.least_width = 1});
   const auto inputs = random_inputs(wide);

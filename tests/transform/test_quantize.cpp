@@ -1,30 +1,9 @@
 // Products on bytes: what is taken, what stays, and how far the results are from f32.
-#include <regex>
-
 #include "superstep/transform/precision/quantize.h"
 #include "tests/transform/support.h"
 
 namespace superstep::transform {
 namespace {
-
-// graph_of, where "f32[2,3] = splat(0.1)" stands for six times 0.1.
-graph::Graph splat_graph(std::string body) {
-  static const std::regex pattern(R"((f\d+)\[([\d,]+)\] = splat\(([\d.]+)\))");
-  std::smatch match;
-  while (std::regex_search(body, match, pattern)) {
-    std::int64_t count = 1;
-    const std::string extents = match[2], value = match[3];
-    for (std::size_t at = 0; at < extents.size(); at = extents.find(',', at) + 1) {
-      count *= std::stol(extents.substr(at));
-      if (extents.find(',', at) == std::string::npos) break;
-    }
-    std::string elements = value;
-    for (std::int64_t i = 1; i < count; ++i) elements += ", " + value;
-    body = match.prefix().str() + match[1].str() + "[" + extents + "] = [" + elements + "]" +
-           match.suffix().str();
-  }
-  return graph_of(body);
-}
 
 const std::string convolution =
     "input %x : f32[2,16,5,5]\n"
@@ -33,13 +12,6 @@ const std::string convolution =
     "%y : f32[2,8,3,3] = Conv(%x, %w, %b)\n"
     "%z : f32[2,8,3,3] = Relu(%y)\n"
     "output \"z\" = %z";
-
-// Random parameters in place of those of the text.
-graph::Graph with_random_states(graph::Graph graph, std::uint64_t seed) {
-  for (graph::ValueId id : graph.states())
-    graph.set_data(id, random_tensor(ElementType::f32, graph.type(id).shape, seed++));
-  return graph;
-}
 
 Tensor evaluated(const graph::Graph& graph, const Tensor& x) {
   return op::evaluate(graph, std::vector{x}).outputs[0];
@@ -129,14 +101,38 @@ TEST(Quantize, QuantizesAnActivationOnce) {
   EXPECT_EQ(count_of(quantized, "MatMulInteger"), 2);
 }
 
+// Once for both products that read them.
+TEST(Quantize, FillsUpRowsThatAreNoMultipleOfFour) {
+  for (const char* in : {"17", "18", "19"}) {
+    const std::string rows = in;
+    const graph::Graph model =
+        with_random_states(splat_graph("input %x : f32[2,3," + rows + "]\nstate %w : f32[" + rows +
+                                       ",8] = splat(0.1)\nstate %v : f32[" + rows +
+                                       ",16] = splat(0.1)\n"
+                                       "%y : f32[2,3,8] = MatMul(%x, %w)\n%z : f32[2,3,16] = MatMul(%x, %v)\n"
+                                       "output \"y\" = %y\noutput \"z\" = %z"),
+                           5);
+    // A range whose zero is no byte of zero: what is filled up must not count.
+    ValueRange range{-1, 3};
+    range.means.assign(std::stoul(rows), 0);
+    const graph::Graph quantized = verified(quantize(model, {{"x", range}}));
+    EXPECT_EQ(count_of(quantized, "MatMulInteger"), 2);
+    EXPECT_EQ(count_of(quantized, "QuantizeLinear"), 1);
+    EXPECT_EQ(count_of(quantized, "Pad"), 1);
+    const Tensor x = random_tensor(ElementType::f32, model.type(model.inputs()[0]).shape, 3);
+    const Tensor exact = evaluated(model, x);
+    EXPECT_LT(largest_difference(exact, evaluated(quantized, x)), 0.03 * largest_of(exact));
+  }
+}
+
 TEST(Quantize, LeavesWhatDoesNotGain) {
   const std::string cases[] = {
       // few channels summed
       "input %x : f32[2,3,5,5]\nstate %w : f32[8,3,3,3] = splat(0.1)\n%y : f32[2,8,3,3] = Conv(%x, %w)\n",
       // few given
       "input %x : f32[2,16,5,5]\nstate %w : f32[2,16,3,3] = splat(0.1)\n%y : f32[2,2,3,3] = Conv(%x, %w)\n",
-      // not a multiple of four
-      "input %x : f32[3,18]\nstate %w : f32[18,8] = splat(0.1)\n%y : f32[3,8] = MatMul(%x, %w)\n",
+      // few summed, however they are filled up
+      "input %x : f32[3,15]\nstate %w : f32[15,8] = splat(0.1)\n%y : f32[3,8] = MatMul(%x, %w)\n",
       // both operands are activations
       "input %x : f32[16,16]\n%y : f32[16,16] = MatMul(%x, %x)\n",
       // another type

@@ -132,13 +132,20 @@ target::GraphAtBatch Model::as_described() const {
   };
 }
 
-std::vector<transform::Pass> Model::passes(bool training) const {
+std::vector<transform::Pass> Model::passes(bool training, const target::Target* on) const {
   if (training && settings_.precision == "f16")
     throw Error(ErrorCode::invalid_argument, "f16 is for inference: gradients below 6e-8 are zero in it",
                 "--precision", "train in f32 or bf16, and serve the run in f16");
   std::vector<transform::Pass> passes;
   const ElementType precision = precision_of(settings_.precision);
-  if (precision != ElementType::f32) passes.push_back(transform::autocast_pass(precision, training));
+  // What is trained keeps its values from the forward pass to the backward one: half the bytes of these, too.
+  transform::ProductsKept kept;
+  if (on && precision == ElementType::bf16 && !training)
+    kept = [on](const graph::Graph& model, const transform::AutocastOptions& options) {
+      return on->slow_in_bf16(model, options);
+    };
+  if (precision != ElementType::f32)
+    passes.push_back(transform::autocast_pass(precision, training, std::move(kept)));
   if (training) passes.push_back(training_step_of(recipe(), settings_));
   return passes;
 }
@@ -151,12 +158,16 @@ target::GraphAtBatch Model::graphs(const target::Target* on, std::vector<transfo
   };
 }
 
-target::GraphAtBatch Model::training_step(const target::Target* on) const { return graphs(on, passes(true)); }
+target::GraphAtBatch Model::training_step(const target::Target* on) const {
+  return graphs(on, passes(true, on));
+}
 
-target::GraphAtBatch Model::inference(const target::Target* on) const { return graphs(on, passes(false)); }
+target::GraphAtBatch Model::inference(const target::Target* on) const {
+  return graphs(on, passes(false, on));
+}
 
 target::GraphAtBatch Model::sampling(const target::Target* on) const {
-  std::vector<transform::Pass> all = passes(false);
+  std::vector<transform::Pass> all = passes(false, on);
   all.push_back(transform::sampled_dropout_pass(settings_.seed));
   return graphs(on, std::move(all));
 }

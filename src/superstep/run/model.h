@@ -46,7 +46,7 @@ class Model {
   // What both are made of: the model as the workload or the file describes it, and what it then goes through,
   // after the form that suits a target and before what its compile() does (target/passes.h).
   target::GraphAtBatch as_described() const;
-  std::vector<transform::Pass> passes(bool training) const;
+  std::vector<transform::Pass> passes(bool training, const target::Target* on = nullptr) const;
 
   // Settles, before a training, for which batch its model will be written: open where the file can be, else
   // the file's or `batch`. Throws what write_onnx() would throw at its end.

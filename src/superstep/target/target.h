@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -13,6 +14,7 @@
 #include "superstep/base/tensor.h"
 #include "superstep/graph/graph.h"
 #include "superstep/target/passes.h"
+#include "superstep/transform/precision/precision.h"
 #include "superstep/transform/precision/quantize.h"
 
 namespace superstep::target {
@@ -212,6 +214,12 @@ class Target {
   // target does not know.
   virtual std::vector<SlowOnBytes> slow_on_bytes(const graph::Graph& /*model*/,
                                                  const transform::QuantizeOptions& /*options*/) const {
+    return {};
+  }
+  // Of the products of `model`, an f32 inference graph, that transform::autocast would take to bf16, the
+  // results of those that would take longer so than in f32.
+  virtual std::set<std::string, std::less<>> slow_in_bf16(
+      const graph::Graph& /*model*/, const transform::AutocastOptions& /*options*/) const {
     return {};
   }
 };

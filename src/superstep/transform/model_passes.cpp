@@ -5,7 +5,6 @@
 #include "superstep/base/error.h"
 #include "superstep/transform/expand.h"
 #include "superstep/transform/passes.h"
-#include "superstep/transform/precision/precision.h"
 #include "superstep/transform/training/over_parts.h"
 
 namespace superstep::transform {
@@ -15,11 +14,14 @@ constexpr double reduced_rounding = 0.1;
 // The same for operands in bytes.
 constexpr double byte_rounding = 0.3;
 
-Pass autocast_pass(ElementType reduced, bool trained) {
+Pass autocast_pass(ElementType reduced, bool trained, ProductsKept kept) {
   const AutocastOptions options{.depthwise = !trained && reduced == ElementType::bf16};
   return {.name = "autocast",
-          .run = rebuild(
-              [reduced, options](const graph::Graph& model) { return autocast(model, reduced, options); }),
+          .run = rebuild([reduced, options, kept = std::move(kept)](const graph::Graph& model) {
+            AutocastOptions chosen = options;
+            if (kept) chosen.kept = kept(model, options);
+            return autocast(model, reduced, chosen);
+          }),
           .summary = "products in bf16 or f16, what needs it in f32",
           .rounding = reduced_rounding};
 }

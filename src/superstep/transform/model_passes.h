@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "superstep/transform/pass.h"
+#include "superstep/transform/precision/precision.h"
 #include "superstep/transform/precision/quantize.h"
 #include "superstep/transform/training/loss_gradient.h"
 #include "superstep/transform/training/recompute.h"
@@ -13,8 +14,11 @@
 
 namespace superstep::transform {
 
-// transform/precision/precision.h. What is `trained` keeps depthwise convolutions in f32.
-Pass autocast_pass(ElementType reduced, bool trained = true);
+// transform/precision/precision.h. What is `trained` keeps depthwise convolutions in f32. `kept` is asked
+// which products of a model stay in f32 besides.
+using ProductsKept = std::function<std::set<std::string, std::less<>>(const graph::Graph& model,
+                                                                      const AutocastOptions& options)>;
+Pass autocast_pass(ElementType reduced, bool trained = true, ProductsKept kept = {});
 
 // transform/precision/quantize.h. `options` is asked which products of a model stay as they are.
 Pass quantize_pass(RangeTable ranges, std::function<QuantizeOptions(const graph::Graph& model)> options);

@@ -109,7 +109,8 @@ PassList passes_of(const GraphRequest& request, bool all) {
     list.passes = {run::quantization_for(target, random_ranges(model, batch))};
   } else {
     if (table.of_models) list.passes = table.of_models();
-    append(list.passes, model.passes(trains));
+    const bool target = !request.on.empty() && request.on != as_onnx;
+    append(list.passes, model.passes(trains, target ? &target::find_target(request.on) : nullptr));
   }
   if (all)
     append(list.passes,

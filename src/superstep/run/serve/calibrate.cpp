@@ -26,6 +26,31 @@ graph::Graph observed(const target::GraphAtBatch& model, std::int64_t batch,
   return graph;
 }
 
+// The mean of every channel of a value.
+class ChannelMeans {
+ public:
+  void add(const Shape& shape, int axis, std::span<const float> values) {
+    const auto channels = static_cast<std::size_t>(shape[axis]);
+    std::size_t inner = 1;  // elements of a channel side by side
+    for (int i = axis + 1; i < shape.rank(); ++i) inner *= static_cast<std::size_t>(shape[i]);
+    sums_.resize(channels, 0.0);
+    for (std::size_t first = 0; first < values.size(); first += channels * inner)
+      for (std::size_t channel = 0; channel < channels; ++channel)
+        for (std::size_t i = 0; i < inner; ++i) sums_[channel] += double{values[first + channel * inner + i]};
+    count_ += static_cast<double>(values.size() / channels);
+  }
+
+  std::vector<double> means() const {
+    std::vector<double> result;
+    for (const double sum : sums_) result.push_back(sum / count_);
+    return result;
+  }
+
+ private:
+  std::vector<double> sums_;
+  double count_ = 0;
+};
+
 class Calibration {
  public:
   Calibration(const target::Target& target, const target::GraphAtBatch& model,
@@ -35,8 +60,10 @@ class Calibration {
       throw Error(ErrorCode::invalid_argument, "calibration needs at least one sample", "--calibrate");
     const graph::Graph graph = model(batch_);
     own_outputs_ = graph.outputs().size();
-    for (graph::ValueId id : transform::values_to_calibrate(graph, settings.products))
+    for (graph::ValueId id : transform::values_to_calibrate(graph, settings.products)) {
       names_.push_back(graph.value(id).name);
+      axes_.push_back(transform::channel_axis(graph, id));
+    }
     // The whole batch at once: observed values need not have a row a sample.
     executable_ = target.compile([&](std::int64_t rows) { return observed(model, rows, settings.products); },
                                  {.batch = batch_, .micro_batch = batch_, .threads = settings.threads});
@@ -47,13 +74,20 @@ class Calibration {
   transform::RangeTable run() {
     std::vector<transform::ValueRange> spans(
         names_.size(), {std::numeric_limits<double>::infinity(), -std::numeric_limits<double>::infinity()});
-    for_each_batch([&](std::size_t i, std::span<const float> values) { widen(spans[i], names_[i], values); });
+    std::vector<ChannelMeans> means(names_.size());
+    for_each_batch([&](std::size_t i, std::span<const float> values) {
+      widen(spans[i], names_[i], values);
+      means[i].add(outputs_[own_outputs_ + i].shape(), axes_[i], values);
+    });
     std::vector<RangeHistogram> histograms;
     for (const transform::ValueRange& span : spans) histograms.emplace_back(span.low, span.high);
     for_each_batch([&](std::size_t i, std::span<const float> values) { histograms[i].add(values); });
     transform::RangeTable table;
-    for (std::size_t i = 0; i < names_.size(); ++i)
-      table[names_[i]] = histograms[i].range(settings_.method, settings_.share);
+    for (std::size_t i = 0; i < names_.size(); ++i) {
+      transform::ValueRange& range = table[names_[i]];
+      range = histograms[i].range(settings_.method, settings_.share);
+      range.means = means[i].means();
+    }
     return table;
   }
 
@@ -82,6 +116,7 @@ class Calibration {
   std::int64_t batch_;
   std::size_t own_outputs_ = 0;
   std::vector<std::string> names_;
+  std::vector<int> axes_;  // of their channels
   std::unique_ptr<target::Executable> executable_;
   std::vector<Tensor> inputs_, outputs_;
 };

@@ -13,6 +13,7 @@
 #include "superstep/op/core/definition.h"
 #include "superstep/target/cpu/lower/lowering.h"
 #include "superstep/target/cpu/passes.h"
+#include "superstep/target/cpu/passes/bf16_choice.h"
 #include "superstep/target/cpu/passes/byte_choice.h"
 #include "superstep/target/cpu/plan/memory_limit.h"
 #include "superstep/target/cpu/plan/micro_batch.h"
@@ -174,6 +175,11 @@ class CpuTarget : public Target {
   std::vector<SlowOnBytes> slow_on_bytes(const graph::Graph& model,
                                          const transform::QuantizeOptions& options) const override {
     return choose_products_on_bytes(model, options);
+  }
+
+  std::set<std::string, std::less<>> slow_in_bf16(const graph::Graph& model,
+                                                  const transform::AutocastOptions& options) const override {
+    return choose_products_in_f32(model, options);
   }
 
   graph::Graph suited(graph::Graph model) const override {

@@ -16,6 +16,21 @@ namespace {
 
 bool follows(const Node& node) { return op::traits_of(node.op).precision != op::Precision::wide; }
 
+// The channels a product sums and those it gives.
+bool is_wide(const Graph& graph, const Node& node, const AutocastOptions& options) {
+  const Shape &a = graph.type(node.inputs[0]).shape, &b = graph.type(node.inputs[1]).shape;
+  const Shape& result = graph.type(node.outputs[0]).shape;
+  if (options.kept.contains(graph.value(node.outputs[0]).name)) return false;
+  const op::ProductKind kind = op::traits_of(node.op).product_kind;
+  const bool convolution = op::is_convolution(kind), transposed = op::transposes_left(kind, node.attributes);
+  const std::int64_t group = node.attributes.integer("group", 1);
+  if (convolution && options.depthwise && group > 1 && group == a[1] && group == result[1])
+    return group >= options.least_width;
+  const std::int64_t summed = convolution ? a[1] / group : a[a.rank() - (transposed ? 2 : 1)];
+  const std::int64_t given = convolution ? result[1] / group : b.rank() > 1 ? result[result.rank() - 1] : 1;
+  return summed >= options.least_width && given >= options.least_width;
+}
+
 class Autocast {
  public:
   Autocast(const Graph& model, ElementType reduced, const AutocastOptions& options)
@@ -87,21 +102,7 @@ class Autocast {
            std::ranges::all_of(node.outputs, [&](ValueId id) { return id.valid() && wanted_[id.index()]; });
   }
 
-  // The channels a product sums and those it gives.
-  bool is_wide(const Node& node) const {
-    const Shape &a = rewrite_.old().type(node.inputs[0]).shape,
-                &b = rewrite_.old().type(node.inputs[1]).shape;
-    const Shape& result = rewrite_.old().type(node.outputs[0]).shape;
-    const op::ProductKind kind = op::traits_of(node.op).product_kind;
-    const bool convolution = op::is_convolution(kind),
-               transposed = op::transposes_left(kind, node.attributes);
-    const std::int64_t group = node.attributes.integer("group", 1);
-    if (convolution && options_.depthwise && group > 1 && group == a[1] && group == result[1])
-      return group >= options_.least_width;
-    const std::int64_t summed = convolution ? a[1] / group : a[a.rank() - (transposed ? 2 : 1)];
-    const std::int64_t given = convolution ? result[1] / group : b.rank() > 1 ? result[result.rank() - 1] : 1;
-    return summed >= options_.least_width && given >= options_.least_width;
-  }
+  bool is_wide(const Node& node) const { return transform::is_wide(rewrite_.old(), node, options_); }
 
   bool gives_output(const Node& node) const {
     return std::ranges::any_of(node.outputs, [&](ValueId id) { return outputs_.contains(id); });
@@ -181,6 +182,16 @@ class Autocast {
 };
 
 }  // namespace
+
+std::vector<NodeId> products_to_narrow(const Graph& model, const AutocastOptions& options) {
+  std::vector<NodeId> products;
+  for (std::size_t i = 0; i < model.node_count(); ++i) {
+    const Node& node = model.nodes()[i];
+    const bool f32 = is_fusion_anchor(node.op) && model.type(node.inputs[0]).element == ElementType::f32;
+    if (f32 && is_wide(model, node, options)) products.push_back(NodeId(i));
+  }
+  return products;
+}
 
 Graph autocast(const Graph& model, ElementType reduced, const AutocastOptions& options) {
   if (reduced != ElementType::bf16 && reduced != ElementType::f16)

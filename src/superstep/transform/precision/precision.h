@@ -2,6 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
+#include <string>
+#include <vector>
 
 #include "superstep/graph/graph.h"
 
@@ -32,7 +35,12 @@ struct AutocastOptions {
   // Convolutions that keep channels apart sum none, and go by those that they have instead: where nothing is
   // trained half the bytes are worth the rounding. Otherwise they stay in f32.
   bool depthwise = false;
+  // Results of products that stay in f32 all the same, by name: a target that gains nothing from the reduced
+  // type there says so (target::Target::slow_in_bf16).
+  std::set<std::string, std::less<>> kept = {};
 };
+// The products that would be on the reduced type.
+std::vector<graph::NodeId> products_to_narrow(const graph::Graph& model, const AutocastOptions& options = {});
 graph::Graph autocast(const graph::Graph& model, ElementType reduced, const AutocastOptions& options = {});
 
 }  // namespace superstep::transform

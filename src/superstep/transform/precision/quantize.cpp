@@ -9,16 +9,19 @@
 #include "superstep/base/error.h"
 #include "superstep/op/core/definition.h"
 #include "superstep/op/elementwise/arithmetic.h"
+#include "superstep/op/move/movement.h"
 #include "superstep/op/move/view.h"
+#include "superstep/op/product/convolution.h"
 #include "superstep/op/product/quantization.h"
 #include "superstep/transform/precision/byte_moves.h"
+#include "superstep/transform/precision/byte_weights.h"
 #include "superstep/transform/rewrite.h"
 #include "superstep/transform/transposed_convolution.h"
 
 namespace superstep::transform {
 namespace {
 
-constexpr double largest_byte = 255, largest_weight = 127;
+constexpr double largest_byte = 255;
 constexpr std::int64_t bytes_together = 4;  // that are multiplied and summed
 
 std::int64_t filled_up(std::int64_t bytes) {
@@ -92,7 +95,8 @@ std::optional<Candidate> candidate(const Graph& graph, const Node& node, const Q
   if (!is_f32(graph, node.inputs[0]) || !is_f32(graph, node.inputs[1])) return std::nullopt;
   const auto found = candidate_of(traits.product_kind, graph, node);
   if (options.kept.contains(graph.value(node.outputs[0]).name)) return std::nullopt;
-  if (!found || found->summed % bytes_together != 0) return std::nullopt;
+  // Rows are filled up (integer_product), images are not.
+  if (!found || (found->convolution && found->summed % bytes_together != 0)) return std::nullopt;
   const bool wide = found->summed >= options.least_summed && found->given >= options.least_given;
   return wide ? found : std::nullopt;
 }
@@ -104,52 +108,34 @@ void check_range(const std::string& name, const ValueRange& range) {
                 "value %" + name, "calibrate on data that give finite values");
 }
 
-// Weights as bytes, [out][...] or [in][out] as the integer operators store them, and a scale an output
-// channel.
-struct ByteWeights {
-  Tensor bytes;
-  std::vector<float> scales;
-};
-
-// `channel_of(i)`: the output channel of element i.
-template <class ChannelOf>
-ByteWeights quantize_weights(const Tensor& weights, std::int64_t channels, const ChannelOf& channel_of) {
-  std::vector<double> largest(static_cast<std::size_t>(channels), 0.0);
-  for (std::int64_t i = 0; i < weights.element_count(); ++i) {
-    double& found = largest[static_cast<std::size_t>(channel_of(i))];
-    found = std::max(found, std::abs(weights.at(i)));
-  }
-  ByteWeights result{.bytes = Tensor(ElementType::i8, weights.shape()), .scales = {}};
-  for (const double value : largest)
-    result.scales.push_back(value > 0 ? static_cast<float>(value / largest_weight) : 1.0f);
-  for (std::int64_t i = 0; i < weights.element_count(); ++i) {
-    const double scale = static_cast<double>(result.scales[static_cast<std::size_t>(channel_of(i))]);
-    result.bytes.set(i, std::clamp(std::nearbyint(weights.at(i) / scale), -largest_weight, largest_weight));
-  }
+// A matrix with so many rows, zeros behind its own.
+Tensor with_rows(const Tensor& matrix, std::int64_t rows) {
+  if (matrix.shape()[0] == rows) return matrix;
+  Tensor result(matrix.type(), {rows, matrix.shape()[1]});
+  std::copy_n(matrix.bytes(), matrix.byte_count(), result.bytes());
   return result;
-}
-
-Tensor transposed(const Tensor& matrix) {
-  const std::int64_t rows = matrix.shape()[0], columns = matrix.shape()[1];
-  Tensor result(matrix.type(), {columns, rows});
-  for (std::int64_t i = 0; i < rows; ++i)
-    for (std::int64_t j = 0; j < columns; ++j) result.set(j * rows + i, matrix.at(i * columns + j));
-  return result;
-}
-
-ByteWeights weights_of(const Candidate& product, const Tensor& stored) {
-  if (product.convolution) {
-    const std::int64_t channels = stored.shape()[0], each = stored.element_count() / channels;
-    return quantize_weights(stored, channels, [each](std::int64_t i) { return i / each; });
-  }
-  const Tensor matrix = product.stored_out_in ? transposed(stored) : stored;
-  const std::int64_t columns = matrix.shape()[1];
-  return quantize_weights(matrix, columns, [columns](std::int64_t i) { return i % columns; });
 }
 
 bool is_taken(const Graph& model, const Node& node, const RangeTable& ranges,
               const QuantizeOptions& options) {
   return candidate(model, node, options) && ranges.contains(model.value(node.inputs[0]).name);
+}
+
+// By value: the node that alone reads it, once.
+std::vector<std::optional<graph::NodeId>> sole_readers(const Graph& graph) {
+  std::vector<std::size_t> count(graph.value_count(), 0);
+  std::vector<std::optional<graph::NodeId>> readers(graph.value_count());
+  for (const graph::Output& output : graph.outputs()) ++count[output.value.index()];
+  for (const graph::Update& update : graph.updates()) ++count[update.next.index()];
+  for (std::size_t i = 0; i < graph.node_count(); ++i)
+    for (const ValueId input : graph.nodes()[i].inputs)
+      if (input.valid()) {
+        ++count[input.index()];
+        readers[input.index()] = graph::NodeId(i);
+      }
+  for (std::size_t i = 0; i < readers.size(); ++i)
+    if (count[i] != 1) readers[i].reset();
+  return readers;
 }
 
 class Quantizer {
@@ -160,7 +146,8 @@ class Quantizer {
         moves_(ByteMoves::within_ranges(
             model, [&](const Node& node) { return is_taken(model, node, ranges, options); }, ranges)),
         given_(ranges),
-        ranges_(moves_.widened(ranges)) {}
+        ranges_(moves_.widened(ranges)),
+        sole_readers_(sole_readers(model)) {}
 
   Graph run() {
     rewrite_.visit_nodes([&](const Node& node) { visit(node); });
@@ -181,6 +168,8 @@ class Quantizer {
   void visit(const Node& node) {
     if (const auto term = moves_.term_in_bytes(old().value(node.outputs[0]).producer))
       return add_bytes(node, *term);
+    if (const auto owed = owed_.find(old().value(node.outputs[0]).producer); owed != owed_.end())
+      return take_off(node, owed->second);
     if (!takes(node)) return rewrite_.keep(node);
     const std::string& name = old().value(node.inputs[0]).name;
     check_range(name, given_.find(name)->second);
@@ -231,18 +220,103 @@ class Quantizer {
     return {rewrite_.builder().node(node.op, inputs, node.attributes, 1)[0], first.zero_point, scale.scale};
   }
 
+  // Rows whose length is no multiple of four, with bytes behind them that weights of zero leave out.
+  Var filled(ValueId id, Var bytes) {
+    const Shape& shape = bytes.shape();
+    const std::int64_t length = shape[shape.rank() - 1], missing = filled_up(length) - length;
+    if (missing == 0) return bytes;
+    const auto found = filled_.find(id);
+    if (found != filled_.end()) return found->second;
+    std::vector<std::int64_t> pads(static_cast<std::size_t>(2 * shape.rank()), 0);
+    pads.back() = missing;
+    return filled_.emplace(id, op::pad(bytes, pads)).first->second;
+  }
+
   Var integer_product(const Node& node, const Candidate& product, const Bytes& x) {
     op::Builder& b = rewrite_.builder();
     const graph::Value& stored = old().value(node.inputs[1]);
-    const ByteWeights weights = weights_of(product, stored.data);
-    const Var bytes = b.constant(weights.bytes, stored.name + ".i8");
-    const Var sums = product.convolution
-                         ? b.node1("ConvInteger", {x.value, bytes, x.zero_point}, node.attributes)
-                         : b.node1("MatMulInteger", {x.value, bytes, x.zero_point});
+    const ByteWeights weights =
+        byte_weights(stored.data, {.convolution = product.convolution, .out_in = product.stored_out_in});
+    const std::string name = stored.name + ".i8";
+    const Var sums =
+        product.convolution
+            ? b.node1("ConvInteger", {x.value, b.constant(weights.bytes, name), x.zero_point},
+                      node.attributes)
+            : b.node1("MatMulInteger",
+                      {filled(node.inputs[0], x.value),
+                       b.constant(with_rows(weights.bytes, filled_up(product.summed)), name), x.zero_point});
     const int axis = product.convolution ? 1 : sums.shape().rank() - 1;
     const Var result = op::dequantize_linear(sums, scales(weights.scales, x.scale), {}, axis);
+    return with_bias(node, product, result, excess_of(node, product, weights));
+  }
+
+  // What rounded weights add to each channel in the mean over the calibration samples (M. Nagel et al.,
+  // "Data-free quantization through weight equalization and bias correction", arXiv:1906.04721, 4.2); empty:
+  // not known.
+  std::vector<double> excess_of(const Node& node, const Candidate& product,
+                                const ByteWeights& weights) const {
+    const ValueId x = node.inputs[0];
+    const std::vector<double>& means = given_.find(old().value(x).name)->second.means;
+    const int axis = product.convolution ? 1 : old().type(x).shape.rank() - 1;
+    if (means.empty() || axis != channel_axis(old(), x)) return {};
+    if (!product.convolution) return mean_excess(weights, means);
+    return mean_excess(weights, means,
+                       shares_of_taps(node.attributes, old().type(x).shape, weights.bytes.shape()));
+  }
+
+  // Takes the excess off where a value a channel is added anyway: the product's own bias, what alone reads
+  // the product, or else an addition more.
+  Var with_bias(const Node& node, const Candidate& product, Var result, const std::vector<double>& excess) {
+    const int rank = result.shape().rank();
     const bool has_bias = node.inputs.size() > 2 && node.inputs[2].valid();
-    return has_bias ? result + bias(node, product, result.shape().rank()) : result;
+    if (excess.empty()) return has_bias ? result + bias(node, product, rank) : result;
+    if (has_bias && is_stored(old(), node.inputs[2]) &&
+        old().type(node.inputs[2]).shape == Shape{static_cast<std::int64_t>(excess.size())})
+      return result + along_channels(less(node.inputs[2], excess), product, rank);
+    if (has_bias) result = result + bias(node, product, rank);
+    const ValueId value = node.outputs[0];
+    if (const auto reader = sole_readers_[value.index()]; reader && takes_off(old().node(*reader), value)) {
+      owed_[*reader] = excess;
+      return result;
+    }
+    Tensor taken(ElementType::f32, {static_cast<std::int64_t>(excess.size())});
+    for (std::size_t i = 0; i < excess.size(); ++i) taken.set(static_cast<std::int64_t>(i), -excess[i]);
+    return result + along_channels(rewrite_.builder().constant(taken), product, rank);
+  }
+
+  // Is something a channel added to, or taken off, `value` there?
+  bool takes_off(const Node& reader, ValueId value) const {
+    const Shape& shape = old().type(value).shape;
+    if (reader.op == "BatchNormalization")
+      return reader.attributes.integer("training_mode", 0) == 0 && reader.inputs[0] == value &&
+             is_stored(old(), reader.inputs[3]) && is_f32(old(), reader.inputs[3]);
+    if (reader.op != "Add") return false;
+    const ValueId added = reader.inputs[reader.inputs[0] == value ? 1 : 0];
+    if (added == value || !is_stored(old(), added) || !is_f32(old(), added)) return false;
+    // Its channels are where the product has them.
+    const Shape& operand = old().type(added).shape;
+    const int axis = (old().node(old().value(value).producer).op == "Conv" ? 1 : shape.rank() - 1) -
+                     shape.rank() + operand.rank();
+    return axis >= 0 && operand.rank() <= shape.rank() && operand[axis] == operand.element_count() &&
+           operand[axis] == shape[axis + shape.rank() - operand.rank()];
+  }
+
+  // The same node with the excess taken off what it adds, or added to the mean that it subtracts.
+  void take_off(const Node& node, const std::vector<double>& excess) {
+    std::vector<Var> inputs = rewrite_.now(node.inputs);
+    const bool normalization = node.op == "BatchNormalization";
+    const std::size_t at = normalization ? 3 : is_stored(old(), node.inputs[1]) ? 1 : 0;
+    inputs[at] = less(node.inputs[at], excess, normalization ? -1 : 1);
+    rewrite_.replace(node, rewrite_.builder().node(node.op, inputs, node.attributes,
+                                                   static_cast<int>(node.outputs.size())));
+  }
+
+  // What is stored, less `sign` times the excess.
+  Var less(ValueId stored, const std::vector<double>& excess, double sign = 1) {
+    Tensor data = old().value(stored).data.clone();
+    for (std::size_t i = 0; i < excess.size(); ++i)
+      data.set(static_cast<std::int64_t>(i), data.at(static_cast<std::int64_t>(i)) - sign * excess[i]);
+    return rewrite_.builder().constant(data, old().value(stored).name + ".i8");
   }
 
   Var scales(const std::vector<float>& weight_scales, float input_scale) {
@@ -254,7 +328,10 @@ class Quantizer {
 
   // A convolution's bias is a value a channel; that of Gemm broadcasts by itself.
   Var bias(const Node& node, const Candidate& product, int rank) {
-    const Var value = rewrite_.now(node.inputs[2]);
+    return along_channels(rewrite_.now(node.inputs[2]), product, rank);
+  }
+
+  Var along_channels(Var value, const Candidate& product, int rank) {
     if (!product.convolution) return value;
     std::vector<std::int64_t> extents(static_cast<std::size_t>(rank - 1), 1);
     extents[0] = value.shape()[0];
@@ -267,6 +344,9 @@ class Quantizer {
   const RangeTable& given_;
   RangeTable ranges_;
   std::map<ValueId, Bytes> bytes_;
+  std::map<ValueId, Var> filled_;                           // of bytes_, where rows are filled up
+  std::vector<std::optional<graph::NodeId>> sole_readers_;  // by value
+  std::map<graph::NodeId, std::vector<double>> owed_;  // by a product's reader: the excess that it takes off
 };
 
 }  // namespace
@@ -284,6 +364,13 @@ std::vector<graph::NodeId> products_to_quantize(const Graph& model, const Quanti
   for (std::size_t i = 0; i < model.node_count(); ++i)
     if (candidate(model, model.nodes()[i], options)) products.push_back(graph::NodeId(i));
   return products;
+}
+
+int channel_axis(const Graph& model, ValueId value) {
+  const bool image = std::ranges::any_of(model.nodes(), [&](const Node& node) {
+    return op::is_convolution(op::traits_of(node.op).product_kind) && node.inputs[0] == value;
+  });
+  return image ? 1 : model.type(value).shape.rank() - 1;
 }
 
 std::vector<ValueId> values_to_calibrate(const Graph& model, const QuantizeOptions& options) {

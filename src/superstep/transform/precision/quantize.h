@@ -20,6 +20,8 @@ namespace superstep::transform {
 // What a value's elements span; the calibration decides how much of the tails is left out.
 struct ValueRange {
   double low = 0, high = 0;
+  // Of every channel that products sum the mean, over samples and positions; empty: not known.
+  std::vector<double> means = {};
 };
 using RangeTable = std::map<std::string, ValueRange, std::less<>>;  // by the value's name
 
@@ -46,6 +48,9 @@ ByteScale byte_scale(const ValueRange& range);
 std::vector<graph::ValueId> values_to_calibrate(const graph::Graph& model,
                                                 const QuantizeOptions& options = {});
 
+// The axis of the channels of such a value: 1 of images that convolutions read, else the last.
+int channel_axis(const graph::Graph& model, graph::ValueId value);
+
 // Those products themselves.
 std::vector<graph::NodeId> products_to_quantize(const graph::Graph& model,
                                                 const QuantizeOptions& options = {});
@@ -54,11 +59,15 @@ std::vector<graph::NodeId> products_to_quantize(const graph::Graph& model,
 // trained ones before. In ONNX's operators,
 //   Conv         QuantizeLinear, ConvInteger, DequantizeLinear, Add of the bias
 //   Gemm, MatMul QuantizeLinear, MatMulInteger, DequantizeLinear, Add of the bias
+//                rows of a length that is no multiple of four with Pad behind QuantizeLinear, and weights of
+//                zero
 //   ConvTranspose, where windows do not overlap: the same as Conv, then DepthToSpace
 // Where products on bytes alone read an activation, what moves or compares its elements (ByteMoves) runs on
 // bytes too, and QuantizeLinear stands before it.
-// Values without a range in the table stay in f32. Inputs, outputs and states stay what they are. Throws
-// Error (invalid_argument) naming a range that is not finite or upside down.
+// Where the means of what a product reads are known, what the rounding of its weights adds in the mean is
+// taken off each channel, where a bias or a normalisation stands anyway. Values without a range in the table
+// stay in f32. Inputs, outputs and states stay what they are. Throws Error (invalid_argument) naming a range
+// that is not finite or upside down.
 graph::Graph quantize(const graph::Graph& model, const RangeTable& ranges,
                       const QuantizeOptions& options = {});
 

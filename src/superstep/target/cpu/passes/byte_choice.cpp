@@ -6,10 +6,9 @@
 
 #include "superstep/target/cpu/kernels/bytes/integer_convolution.h"
 #include "superstep/target/cpu/kernels/winograd/winograd_choice.h"
-#include "superstep/target/cpu/lower/image_operands.h"
+#include "superstep/target/cpu/passes/product_images.h"
 #include "superstep/target/cpu/plan/fusion.h"
 #include "superstep/transform/precision/byte_moves.h"
-#include "superstep/transform/transposed_convolution.h"
 
 namespace superstep::target::cpu {
 namespace {
@@ -18,45 +17,9 @@ using graph::Graph;
 using graph::Node;
 using graph::NodeId;
 using graph::ValueId;
-using kernels::Convolution;
-using kernels::dense_image;
 
 // Bias, activation and store, of 16 results in the first-level cache.
 constexpr double finishing_cycles = 3;
-
-// Of the sides of a product: [N, C, H, W] or [N, C, W] as an image, and rows of channels otherwise.
-kernels::Image image_of(const Shape& shape, bool convolution) {
-  if (!convolution) {
-    const std::int64_t channels = shape[shape.rank() - 1];
-    return dense_image(1, 1, shape.element_count() / std::max<std::int64_t>(1, channels), channels,
-                       ElementType::f32);
-  }
-  const int rank = shape.rank();
-  return dense_image(rank == 4 ? shape[2] : 1, shape[rank - 1], shape[0], shape[1], ElementType::f32);
-}
-
-std::optional<Convolution> convolution_of(const Graph& graph, const Node& node) {
-  const Shape &x = graph.type(node.inputs[0]).shape, &y = graph.type(node.outputs[0]).shape;
-  const bool over_volumes = x.rank() > 4 && (node.op == "Conv" || node.op == "ConvTranspose");
-  if (over_volumes) return std::nullopt;  // no kernel of bytes
-  Convolution c;
-  c.constant_weights = true;
-  if (transform::is_pointwise_transposed(graph, node)) {  // to the channels of all positions of a block
-    c.x = image_of(x, true);
-    c.y = dense_image(x[2], x[3], x[0], y.element_count() / (x[0] * x[2] * x[3]), ElementType::f32);
-    return c;
-  }
-  const bool convolution = node.op == "Conv";
-  c.x = image_of(x, convolution);
-  c.y = image_of(y, convolution);
-  if (!convolution) return c;
-  const Shape& weights = graph.type(node.inputs[1]).shape;
-  const auto window = window_of(node, x, {weights.begin() + 2, weights.end()});
-  if (!window) return std::nullopt;
-  c.window = *window;
-  c.groups = node.attributes.integer("group", 1);
-  return c;
-}
 
 struct Product {
   NodeId node;
@@ -66,11 +29,13 @@ struct Product {
 };
 
 std::optional<Product> product_of(const Graph& graph, NodeId id) {
-  const auto c = convolution_of(graph, graph.node(id));
+  const auto c = product_as_convolution(graph, graph.node(id));
   if (!c) return std::nullopt;
   kernels::IntegerConvolution bytes{
       .x = c->x, .y = c->y, .window = c->window, .groups = c->groups, .zero_point = 0, .epilogue = {}};
   bytes.x.type = ElementType::u8;
+  // Rows are filled up to fours (transform/precision/quantize.h).
+  if (graph.node(id).op != "Conv") bytes.x.channels = (bytes.x.channels + 3) / 4 * 4;
   const double vectors = static_cast<double>(c->y.height * c->y.columns() * ((c->y.channels + 15) / 16));
   return Product{.node = id,
                  .f32_cycles = kernels::expected_cycles(*c, kernels::ConvolutionPass::forward) +

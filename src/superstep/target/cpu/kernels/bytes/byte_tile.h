@@ -2,6 +2,7 @@
 // or AVX2. Internal to the kernels.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <string>
 
@@ -37,6 +38,12 @@ struct GatheredTile {
   bool bytes;    // the result's type, else f32
 };
 using GatheredTileFunction = void(const GatheredTile& tile, const IntegerBlock& block);
+
+// How a panel's weights are read that the first-level cache does not hold (gathered_convolution.cpp). What is
+// taken in place of what this processor was measured to gain by, where it is not `measured`: for tests, which
+// try both.
+enum class DeepWeights : std::uint8_t { measured, pieces, whole };
+inline std::atomic<DeepWeights> assumed_deep_weights{DeepWeights::measured};
 
 // How bytes are multiplied with the instruction set in force.
 enum class ByteProducts {

@@ -9,6 +9,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <chrono>
 #include <limits>
 
 #include "superstep/target/cpu/kernels/bytes/byte_kernel_info.h"
@@ -19,6 +21,9 @@
 #include "superstep/target/cpu/kernels/core/caches.h"
 
 namespace superstep::kernels {
+
+extern const Implementation<IntegerConvolution> integer_in_registers;  // integer_convolution.cpp
+
 namespace {
 
 constexpr std::int64_t tile_columns = 6;      // what the registers hold sums of, with 64 channels each
@@ -208,9 +213,6 @@ void GatheredConvolution::run_panel(const Arguments& arguments, const PartRange&
   }
 }
 
-// What is not gained by it. Rows of 14 columns fill the tiles of a row well; 1,024 summed channels are more
-// than the first-level cache holds beside what they are multiplied with (measured: bench_byte_kernels,
-// docs/int8.md).
 std::string refusal(const IntegerConvolution& c) {
   if (sums_rows(c)) return "few channels";
   if (gathered_byte_tile() == nullptr) return "gathered products of bytes need AVX-512 VNNI";
@@ -223,25 +225,90 @@ std::string refusal(const IntegerConvolution& c) {
   const std::int64_t across = steps.added_column > 0 ? steps.added_column : c.y.column_stride;
   if (steps.added_row > 0 && steps.added_row != across * c.y.columns())
     return "rows of what is added do not follow each other";
-  const ByteWeights w = byte_weights(c);
-  if (w.out <= 32) return "panels of one or two vectors";
-  if (c.y.positions() < 2 * tile_columns) return "few positions";
-  const bool short_rows = !c.window.is_pointwise() && c.y.columns() < 14;
-  const bool deep = w.taps == 1 && w.in * std::min(panel_width, w.out) > first_level_cache();
-  if (!short_rows && !deep) return "rows are long, or the weights of a panel fit the first-level cache";
   return {};
 }
 
-Prepared prepare_gathered(const IntegerConvolution& c) {
+Prepared make_gathered(const IntegerConvolution& c) {
   constexpr const char* name = "gathered positions";
-  if (std::string fault = fault_of(c); !fault.empty()) return refuse(name, fault);
-  if (std::string why = refusal(c); !why.empty()) return refuse(name, why);
   const auto epilogue = byte_epilogue(c);
   if (!epilogue) return refuse(name, epilogue.error());
   KernelInfo info = byte_kernel_info(
       c, *epilogue,
       fmt::format("{}, {} at a time, weights in {}", name, tile_columns, cut(byte_weights(c)).size()));
   return std::make_unique<GatheredConvolution>(std::move(info), c, gathered_byte_tile());
+}
+
+// Seconds of the fastest of several runs, for a kernel of a dense layer with everything in the caches.
+class LayerTrial {
+ public:
+  explicit LayerTrial(const IntegerConvolution& layer, const Kernel& kernel)
+      : kernel_(kernel),
+        x_(static_cast<std::size_t>(layer.x.positions() * layer.x.channels)),
+        weights_(byte_pack_bytes(layer)),
+        scales_(static_cast<std::size_t>(layer.y.channels)),
+        y_(static_cast<std::size_t>(layer.y.positions() * layer.y.channels)),
+        scratch_(kernel.info().scratch_bytes) {}
+
+  void run() {
+    const std::array<const void*, 3> inputs{x_.data(), weights_.data(), scales_.data()};
+    void* output = y_.data();
+    const auto begun = std::chrono::steady_clock::now();
+    kernel_.run({inputs, {&output, 1}, scratch_.data()});
+    const double taken = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
+    least_ = std::min(least_, taken);
+  }
+  double seconds() const { return least_; }
+
+ private:
+  const Kernel& kernel_;
+  std::vector<std::uint8_t> x_;
+  std::vector<std::byte> weights_;
+  std::vector<float> scales_, y_;
+  std::vector<std::byte> scratch_;
+  double least_ = std::numeric_limits<double>::max();
+};
+
+bool measure_pieces() {
+  constexpr int tries = 6;
+  const IntegerConvolution layer = integer_dense_layer(48, 1024, panel_width, ElementType::f32);
+  const Prepared pieces = make_gathered(layer), whole = integer_in_registers.prepare(layer);
+  if (!pieces || !whole) return pieces.has_value();
+  LayerTrial of_pieces(layer, **pieces), of_whole(layer, **whole);
+  for (int i = 0; i < tries; ++i) of_pieces.run(), of_whole.run();
+  return of_pieces.seconds() < of_whole.seconds();
+}
+
+// Weights of a panel that the first-level cache does not hold come from the second-level one for every tile,
+// or in pieces for many tiles, whose sums then go to memory and back in between. Which takes less depends on
+// what that cache gives beside the products of a cycle: pieces gain on a Xeon and lose on a Zen 4
+// (docs/int8.md). Measured once a process, in a fifth of a millisecond.
+bool gains_by_pieces() {
+  if (const DeepWeights assumed = assumed_deep_weights.load(std::memory_order_relaxed);
+      assumed != DeepWeights::measured)
+    return assumed == DeepWeights::pieces;
+  static const bool gains = measure_pieces();
+  return gains;
+}
+
+// What is not gained by it. Rows of 14 columns fill the tiles of a row well; 1,024 summed channels are more
+// than the first-level cache holds beside what they are multiplied with (measured: bench_byte_kernels,
+// docs/int8.md).
+std::string no_gain(const IntegerConvolution& c) {
+  const ByteWeights w = byte_weights(c);
+  if (w.out <= 32) return "panels of one or two vectors";
+  if (c.y.positions() < 2 * tile_columns) return "few positions";
+  if (!c.window.is_pointwise() && c.y.columns() < 14) return {};
+  const bool deep = w.taps == 1 && w.in * std::min(panel_width, w.out) > first_level_cache();
+  if (!deep) return "rows are long, or the weights of a panel fit the first-level cache";
+  return gains_by_pieces() ? "" : "the second-level cache gives weights as fast as they are multiplied";
+}
+
+Prepared prepare_gathered(const IntegerConvolution& c) {
+  constexpr const char* name = "gathered positions";
+  if (std::string fault = fault_of(c); !fault.empty()) return refuse(name, fault);
+  if (std::string why = refusal(c); !why.empty()) return refuse(name, why);
+  if (std::string why = no_gain(c); !why.empty()) return refuse(name, why);
+  return make_gathered(c);
 }
 
 }  // namespace

@@ -9,12 +9,25 @@
 #include <string>
 
 #include "superstep/base/error.h"
+#include "superstep/base/system/late_library.h"
 #include "superstep/base/system/startable_threads.h"
 
 extern "C" void omp_set_num_threads(int threads);  // of OpenMP, which XGBoost brings along
 
 namespace superstep::baseline {
 namespace {
+
+constinit const LateLibrary xgboost("XGBoost", SUPERSTEP_LATE_XGBOOST);
+SUPERSTEP_LATE(xgboost, omp_set_num_threads);
+SUPERSTEP_LATE(xgboost, XGBGetLastError);
+SUPERSTEP_LATE(xgboost, XGBoosterCreate);
+SUPERSTEP_LATE(xgboost, XGBoosterFree);
+SUPERSTEP_LATE(xgboost, XGBoosterPredict);
+SUPERSTEP_LATE(xgboost, XGBoosterSetParam);
+SUPERSTEP_LATE(xgboost, XGBoosterUpdateOneIter);
+SUPERSTEP_LATE(xgboost, XGDMatrixCreateFromMat_omp);
+SUPERSTEP_LATE(xgboost, XGDMatrixFree);
+SUPERSTEP_LATE(xgboost, XGDMatrixSetFloatInfo);
 
 // OpenMP ends the program for a thread that it cannot have: it is asked for those that can be had, in all
 // that XGBoost does from this thread.

@@ -8,9 +8,31 @@
 #include <list>
 
 #include "superstep/base/error.h"
+#include "superstep/base/system/late_library.h"
 
 namespace superstep::edge {
 namespace {
+
+constinit const LateLibrary zeromq("ZeroMQ", SUPERSTEP_LATE_ZEROMQ);
+SUPERSTEP_LATE(zeromq, zmq_bind);
+SUPERSTEP_LATE(zeromq, zmq_close);
+SUPERSTEP_LATE(zeromq, zmq_connect);
+SUPERSTEP_LATE(zeromq, zmq_ctx_new);
+SUPERSTEP_LATE(zeromq, zmq_ctx_term);
+SUPERSTEP_LATE(zeromq, zmq_errno);
+SUPERSTEP_LATE(zeromq, zmq_getsockopt);
+SUPERSTEP_LATE(zeromq, zmq_msg_close);
+SUPERSTEP_LATE(zeromq, zmq_msg_data);
+SUPERSTEP_LATE(zeromq, zmq_msg_init);
+SUPERSTEP_LATE(zeromq, zmq_msg_more);
+SUPERSTEP_LATE(zeromq, zmq_msg_recv);
+SUPERSTEP_LATE(zeromq, zmq_msg_size);
+SUPERSTEP_LATE(zeromq, zmq_poll);
+SUPERSTEP_LATE(zeromq, zmq_send);
+SUPERSTEP_LATE(zeromq, zmq_setsockopt);
+SUPERSTEP_LATE(zeromq, zmq_socket);
+SUPERSTEP_LATE(zeromq, zmq_socket_monitor);
+SUPERSTEP_LATE(zeromq, zmq_strerror);
 
 int type_of(SocketKind kind) {
   switch (kind) {

@@ -1,8 +1,6 @@
 // Inside of the HDF5 layer: owned handles, error texts and element types.
 #pragma once
 
-#include <hdf5.h>
-
 #include <filesystem>
 #include <mutex>
 #include <string>
@@ -10,6 +8,7 @@
 
 #include "superstep/base/element_type.h"
 #include "superstep/base/error.h"
+#include "superstep/file/hdf5/hdf5_library.h"
 
 namespace superstep::data::hdf5 {
 

@@ -1,14 +1,13 @@
 // A client of Kafka and its configuration.
 #pragma once
 
-#include <librdkafka/rdkafka.h>
-
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "superstep/edge/kafka/kafka.h"
+#include "superstep/edge/kafka/library/functions.h"
 
 namespace superstep::edge {
 

@@ -130,6 +130,21 @@ TEST(ByteWeights, MeansStayWhatTheyAreWithoutRounding) {
   }
 }
 
+TEST(ByteWeights, MeansOfAnotherNumberAreRefused) {
+  const graph::Graph model = splat_graph(
+      "input %x : f32[4,16]\nstate %w : f32[16,8] = splat(0.1)\n%y : f32[4,8] = MatMul(%x, %w)\noutput \"y\" "
+      "= %y");
+  ValueRange range{0, 1};
+  range.means.assign(15, 0.5);
+  try {
+    quantize(model, {{"x", range}});
+    FAIL() << "taken";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::invalid_argument);
+    EXPECT_NE(std::string(error.what()).find("15 means for 16 channels"), std::string::npos) << error.what();
+  }
+}
+
 // What is read as an image and as rows has its means along one of both axes.
 TEST(ByteWeights, MeansAlongAnotherAxisAreNotTaken) {
   const graph::Graph model = with_random_states(

@@ -41,4 +41,10 @@ void* LateLibrary::find(const char* symbol) const {
   return address;
 }
 
+void* LateLibrary::find_variable(const char* symbol) const {
+  opened();
+  void* const of_program = dlsym(RTLD_DEFAULT, symbol);
+  return of_program ? of_program : find(symbol);
+}
+
 }  // namespace superstep

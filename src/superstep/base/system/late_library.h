@@ -29,9 +29,12 @@ class LateLibrary {
   constexpr LateLibrary(const char* what, const char* name, const char* file, Scope scope = Scope::own)
       : what_(what), name_(name), file_(file), scope_(scope) {}
 
-  // The address of a function or a variable. The library stays open. Throws Error (unsupported) where the
+  // The address of a function. The library stays open. Throws Error (unsupported) where the
   // library is not installed, or has no such name. Called from any thread.
   void* find(const char* symbol) const;
+  // Of a variable. In a program that is linked to the library as well the linker may have moved it into the
+  // program, from where the library reads it, too: that one is found.
+  void* find_variable(const char* symbol) const;
 
  private:
   void* opened() const;
@@ -66,7 +69,7 @@ class LateValue {
  public:
   constexpr LateValue(const LateLibrary& library, const char* name) : library_(library), name_(name) {}
   operator const Value&() const {
-    return *static_cast<const Value*>(library_.find(name_));
+    return *static_cast<const Value*>(library_.find_variable(name_));
   }  // NOLINT(google-explicit-constructor)
 
  private:

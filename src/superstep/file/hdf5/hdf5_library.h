@@ -9,6 +9,7 @@
 namespace superstep::data {
 
 inline constinit const LateLibrary hdf5_library("HDF5", SUPERSTEP_LATE_HDF5);
+// NOLINTBEGIN(readability-identifier-naming): the library's own
 SUPERSTEP_LATE(hdf5_library, H5Aclose);
 SUPERSTEP_LATE(hdf5_library, H5Acreate2);
 SUPERSTEP_LATE(hdf5_library, H5Adelete);
@@ -109,5 +110,6 @@ SUPERSTEP_LATE_VALUE(hdf5_library, H5T_NATIVE_UINT32_g);
 SUPERSTEP_LATE_VALUE(hdf5_library, H5T_NATIVE_UINT64_g);
 SUPERSTEP_LATE_VALUE(hdf5_library, H5T_NATIVE_UINT8_g);
 SUPERSTEP_LATE_VALUE(hdf5_library, H5T_STD_I64LE_g);
+// NOLINTEND(readability-identifier-naming)
 
 }  // namespace superstep::data

@@ -259,6 +259,11 @@ class Quantizer {
     const std::vector<double>& means = given_.find(old().value(x).name)->second.means;
     const int axis = product.convolution ? 1 : old().type(x).shape.rank() - 1;
     if (means.empty() || axis != channel_axis(old(), x)) return {};
+    if (const std::int64_t channels = old().type(x).shape[axis];
+        static_cast<std::int64_t>(means.size()) != channels)
+      throw Error(ErrorCode::invalid_argument,
+                  fmt::format("has {} means for {} channels", means.size(), channels),
+                  "value %" + old().value(x).name, "give one a channel, or none");
     if (!product.convolution) return mean_excess(weights, means);
     return mean_excess(weights, means,
                        shares_of_taps(node.attributes, old().type(x).shape, weights.bytes.shape()));

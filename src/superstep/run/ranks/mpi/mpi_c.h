@@ -12,6 +12,7 @@ namespace superstep::run {
 
 // Open MPI's plug-ins ask for what is in it.
 inline constinit const LateLibrary mpi_library("MPI", SUPERSTEP_LATE_MPI, LateLibrary::Scope::all);
+// NOLINTBEGIN(readability-identifier-naming): the library's own
 SUPERSTEP_LATE(mpi_library, MPI_Abort);
 SUPERSTEP_LATE(mpi_library, MPI_Allgather);
 SUPERSTEP_LATE(mpi_library, MPI_Allgatherv);
@@ -31,6 +32,7 @@ SUPERSTEP_LATE(mpi_library, MPI_Iallreduce);
 SUPERSTEP_LATE(mpi_library, MPI_Ialltoallv);
 SUPERSTEP_LATE(mpi_library, MPI_Init_thread);
 SUPERSTEP_LATE(mpi_library, MPI_Test);
+// NOLINTEND(readability-identifier-naming)
 
 }  // namespace superstep::run
 

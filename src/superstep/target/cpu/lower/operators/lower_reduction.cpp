@@ -106,13 +106,16 @@ kernels::Reduction reduction_of(const Node& node) {
   }
 }
 
+// The kernel gives f32: where the result is to be bf16, a temporary takes that, which is then rounded.
+bool is_rounded(const Lowering& lowering, ValueId y) { return lowering.type(y).element == ElementType::bf16; }
+
 // Where the input lies in no order that the kernel takes: a copy of it with the reduced dimensions outermost.
 Lowered reduce_a_copy(Lowering& lowering, const Node& node, ValueId y, const std::set<int>& reduced) {
   const ValueId x = node.inputs[0];
   const Shape& shape = lowering.shape(x);
   const Shape& result = lowering.shape(y);
-  const bool in_order = lowering.is_row_major(y);
-  const ElementType made = lowering.type(y).element;
+  const bool rounded = is_rounded(lowering, y), in_order = lowering.is_row_major(y) && !rounded;
+  const ElementType made = rounded ? ElementType::f32 : lowering.type(y).element;
   if (!in_order && made != ElementType::f32 && made != ElementType::f64)
     return refuse("reduction", "the output lies in another order");
   std::vector<int> order(reduced.begin(), reduced.end());
@@ -136,7 +139,7 @@ Lowered reduce_a_copy(Lowering& lowering, const Node& node, ValueId y, const std
                                                     .x_strides = result.row_major_strides(),
                                                     .y_strides = lowering.view(y).strides,
                                                     .x_type = made,
-                                                    .y_type = made});
+                                                    .y_type = lowering.type(y).element});
   if (!back) return std::unexpected(back.error());
   lowering.skip_widening(node.outputs[0]);
   const DraftOperand between =
@@ -151,6 +154,19 @@ Lowered reduce_a_copy(Lowering& lowering, const Node& node, ValueId y, const std
   return {};
 }
 
+// In the order in which y lies, which is the kernel's.
+Lowered reduce_and_round(Lowering& lowering, const Node& node, ValueId y, kernels::KernelPointer kernel) {
+  const std::int64_t count = lowering.shape(y).element_count();
+  auto round = kernels::prepare(kernels::StridedCopy{
+      .extents = {count}, .x_strides = {1}, .y_strides = {1}, .y_type = ElementType::bf16});
+  if (!round) return std::unexpected(round.error());
+  lowering.skip_widening(node.outputs[0]);
+  const DraftOperand sums = lowering.temporary(static_cast<std::size_t>(count) * sizeof(float));
+  lowering.emit(node.op, node.name, std::move(kernel), {lowering.read(node.inputs[0])}, {sums});
+  lowering.emit("copy", node.name, std::move(*round), {sums}, {lowering.write(y)});
+  return {};
+}
+
 Lowered lower_reduce(Lowering& lowering, NodeId id) {
   const Node& node = lowering.graph().node(id);
   const ValueId x = node.inputs[0], y = lowering.widened(node.outputs[0]);
@@ -158,7 +174,8 @@ Lowered lower_reduce(Lowering& lowering, NodeId id) {
   const bool wide = element == ElementType::f64;
   if (element != ElementType::f32 && element != ElementType::bf16 && !wide)
     return refuse("reduction", "the input is neither f32 nor f64");
-  if (lowering.type(y).element != (wide ? ElementType::f64 : ElementType::f32))
+  if (lowering.type(y).element != (wide ? ElementType::f64 : ElementType::f32) &&
+      (wide || !is_rounded(lowering, y)))
     return refuse("reduction", "the output is of another type");
   if (node.inputs.size() > 1 && node.inputs[1].valid() &&
       lowering.graph().value(node.inputs[1]).kind != graph::ValueKind::constant)
@@ -169,6 +186,11 @@ Lowered lower_reduce(Lowering& lowering, NodeId id) {
     return reduce_a_copy(lowering, node, y, reduced);
   reduce->reduction = reduction_of(node);
   reduce->type = element;
+  if (is_rounded(lowering, y)) {
+    auto kernel = kernels::prepare(*reduce);
+    if (!kernel) return std::unexpected(kernel.error());
+    return reduce_and_round(lowering, node, y, std::move(*kernel));
+  }
   const bool sums = reduce->reduction == kernels::Reduction::sum && !wide && lowering.can_accumulate(y) &&
                     lowering.is_row_major(y);
   reduce->accumulate = sums && !lowering.runs_once();

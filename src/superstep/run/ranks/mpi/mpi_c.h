@@ -39,5 +39,6 @@ SUPERSTEP_LATE(mpi_library, MPI_Test);
 // Open MPI's communicators, types and operations are addresses of its variables; others' are numbers.
 #ifdef OMPI_PREDEFINED_GLOBAL
 #undef OMPI_PREDEFINED_GLOBAL
-#define OMPI_PREDEFINED_GLOBAL(type, global) (static_cast<type>(superstep::run::mpi_library.find(#global)))
+#define OMPI_PREDEFINED_GLOBAL(type, global) \
+  (static_cast<type>(superstep::run::mpi_library.find_variable(#global)))
 #endif

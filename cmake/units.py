@@ -5,8 +5,9 @@ Much of a compilation is reading headers and making the same templates again, so
 LINES lines. A name in an unnamed namespace belongs to its file, and in a unit it would meet the others': where another
 file declares it, or could mean it by what it or its headers say, it gets another name for its file (a macro, behind all
 headers of the unit). A name that its file also uses for what belongs to something else (a member, a qualified name, a
-name of a header) keeps its file out of the unit. What cannot be joined at all (macros, files compiled once for each
-instruction set) is compiled alone. Prints "UNIT FILE" a line; a unit of one file is that file.
+name of a header) keeps its file out of the unit. What cannot be joined at all (macros, headers that only some machines
+have, files compiled once for each instruction set) is compiled alone. Prints "UNIT FILE" a line; a unit of one file is
+that file.
 """
 import functools
 import os
@@ -23,7 +24,8 @@ DECLARED = re.compile(
 CONSTANTS = re.compile(r"^(?:inline |static )*const(?:expr)?\b[^;]*;", re.MULTILINE)
 ALIAS = re.compile(r"^using (\w+ =[^;]*);", re.MULTILINE)
 ENUMERATION = re.compile(r"^enum\b[^{;]*\{([^}]*)\}", re.MULTILINE)
-ALONE = re.compile(r'^\s*#\s*(?:define|undef|pragma)|foreach_target\.h|HWY_NAMESPACE|^using (?:namespace|enum)|^static ', re.MULTILINE)
+ALONE = re.compile(r'^\s*#\s*(?:define|undef|pragma|if.*\n\s*#\s*include)|foreach_target\.h|HWY_NAMESPACE'
+                   r'|^using (?:namespace|enum)|^static ', re.MULTILINE)
 INCLUDED = re.compile(r'^#include "((?:superstep|tests)/[^"]+)"', re.MULTILINE)
 WORD = re.compile(r"[A-Za-z_]\w*")
 # What could be meant by a name of another file: what is called, and types, where nothing says whose it is.

@@ -55,6 +55,12 @@ class Units(unittest.TestCase):
         self.assertEqual(self.joined(a=source("int a = 1;"), b="#define X 1\n")[0], [])
         self.assertEqual(self.joined(lines=15, a=source("int a = 1;"), b=source("int b = 1;"))[0], [])
 
+    def test_a_header_that_only_some_machines_have_is_included_by_its_file_alone(self):
+        own = "#if __x86_64__\n#include <immintrin.h>\n#endif\n" + source("int b = 1;")
+        self.assertEqual(self.joined(a=source("int a = 1;"), b=own)[0], [])
+        inside = source("int b = 1;").replace("#include <string>\n", "#include <string>\n#if __x86_64__\n#endif\n")
+        self.assertEqual(self.joined(a=source("int a = 1;"), b=inside)[0], [{"a", "b"}])
+
 
 if __name__ == "__main__":
     unittest.main()

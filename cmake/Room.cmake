@@ -8,6 +8,12 @@ if(SUPERSTEP_UNITS)
 endif()
 # GCC looks for memory it could give back whenever what it holds has grown by so much, a fifteenth of its time here.
 target_compile_options(superstep_flags INTERFACE $<$<CXX_COMPILER_ID:GNU>:--param=ggc-min-heapsize=524288>)
+# A product and a sum are rounded each, so that definitions, generators and methods give the same bits on every machine.
+# Compilers fuse the two where every processor of a kind can, as on ARM and not on x86. Kernels may (SUPERSTEP_FUSES).
+if(NOT CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+  target_compile_options(superstep_flags INTERFACE
+    $<$<NOT:$<BOOL:$<TARGET_PROPERTY:SUPERSTEP_FUSES>>>:-ffp-contract=off>)
+endif()
 if(SUPERSTEP_WERROR)
   target_compile_options(superstep_flags INTERFACE -Werror)
 endif()

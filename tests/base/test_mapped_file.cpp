@@ -90,7 +90,8 @@ bool system_brings_pages(std::span<const std::byte> part) {
 #ifdef MADV_POPULATE_READ
   // Emulators may say that they did it and do nothing.
   return pages_here(part) >= 0 &&
-         ::madvise(const_cast<std::byte*>(part.data()), part.size(), MADV_POPULATE_READ) == 0 && pages_here(part) > 0;
+         ::madvise(const_cast<std::byte*>(part.data()), part.size(), MADV_POPULATE_READ) == 0 &&
+         pages_here(part) > 0;
 #else
   return part.empty();
 #endif

@@ -61,7 +61,8 @@ std::vector<graph::NodeId> products_to_quantize(const graph::Graph& model,
 //   Gemm, MatMul QuantizeLinear, MatMulInteger, DequantizeLinear, Add of the bias
 //                rows of a length that is no multiple of four with Pad behind QuantizeLinear, and weights of
 //                zero
-//   ConvTranspose, where windows do not overlap: the same as Conv, then DepthToSpace
+//   ConvTranspose, where it is a convolution to blocks (transform/transposed_convolution.h): the same as
+//                Conv, then DepthToSpace
 // Where products on bytes alone read an activation, what moves or compares its elements (ByteMoves) runs on
 // bytes too, and QuantizeLinear stands before it.
 // Where the means of what a product reads are known, what the rounding of its weights adds in the mean is

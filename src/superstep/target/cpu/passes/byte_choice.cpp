@@ -9,6 +9,7 @@
 #include "superstep/target/cpu/passes/product_images.h"
 #include "superstep/target/cpu/plan/fusion.h"
 #include "superstep/transform/precision/byte_moves.h"
+#include "superstep/transform/transposed_convolution.h"
 
 namespace superstep::target::cpu {
 namespace {
@@ -29,16 +30,20 @@ struct Product {
 };
 
 std::optional<Product> product_of(const Graph& graph, NodeId id) {
-  const auto c = product_as_convolution(graph, graph.node(id));
-  if (!c) return std::nullopt;
+  const auto f32 = product_as_convolution(graph, graph.node(id)),
+             c = product_on_bytes_as_convolution(graph, graph.node(id));
+  if (!f32 || !c) return std::nullopt;
+  const bool gradient =
+      graph.node(id).op == "ConvTranspose" && !transform::is_pointwise_transposed(graph, graph.node(id));
+  const auto pass = gradient ? kernels::ConvolutionPass::input_gradient : kernels::ConvolutionPass::forward;
   kernels::IntegerConvolution bytes{
       .x = c->x, .y = c->y, .window = c->window, .groups = c->groups, .zero_point = 0, .epilogue = {}};
   bytes.x.type = ElementType::u8;
   // Rows are filled up to fours (transform/precision/quantize.h).
-  if (graph.node(id).op != "Conv") bytes.x.channels = (bytes.x.channels + 3) / 4 * 4;
+  if (graph.node(id).op != "Conv" && graph.node(id).op != "ConvTranspose") bytes.x.channels = (bytes.x.channels + 3) / 4 * 4;
   const double vectors = static_cast<double>(c->y.height * c->y.columns() * ((c->y.channels + 15) / 16));
   return Product{.node = id,
-                 .f32_cycles = kernels::expected_cycles(*c, kernels::ConvolutionPass::forward) +
+                 .f32_cycles = kernels::expected_cycles(*f32, pass) +
                                finishing_cycles * vectors,
                  .byte_cycles = kernels::byte_cycles(bytes)};
 }

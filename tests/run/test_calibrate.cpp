@@ -7,6 +7,7 @@
 #include "superstep/base/random.h"
 #include "superstep/base/system/interrupt.h"
 #include "superstep/onnx/writer.h"
+#include "superstep/op/window/pooling.h"
 #include "superstep/run/serve/byte_errors.h"
 #include "superstep/run/serve/calibrate.h"
 #include "tests/contains.h"
@@ -268,6 +269,27 @@ TEST(Calibrate, QuantisesWhatTheTargetMakesOfTheModel) {
   }
   EXPECT_GT(error, 0);
   EXPECT_LT(error, 0.2 * span);
+}
+
+// What does nothing in inference stands between no neighbours: the pool hands bytes on.
+TEST(Calibrate, DropoutPartsNoNeighbours) {
+  const auto model = [](std::int64_t batch) {
+    graph::Graph graph("pooled");
+    op::Builder b(graph);
+    test::Layers layers(b, 3);
+    const op::Var x = b.input("x", ElementType::f32, {batch, 16, 8, 8});
+    const op::Var y = op::relu(layers.conv(x, "first", 16, 3, {.pads = {1, 1, 1, 1}}));
+    const op::Var pooled = op::max_pool(y, {.kernel_shape = {2, 2}, .strides = {2, 2}}).values;
+    b.output("y", layers.conv(b.node1("Dropout", {pooled}), "second", 16, 3));
+    return graph;
+  };
+  const QuantizedModel quantized = quantize_model(target::find_target("reference"), model, {},
+                                                  {.samples = 8, .products = {}}, fill_random);
+  const graph::Graph graph = quantized.graph(2);
+  int pools = 0;
+  for (const graph::Node& node : graph.nodes())
+    if (node.op == "MaxPool") pools += graph.type(node.inputs[0]).element == ElementType::u8;
+  EXPECT_EQ(pools, 1);
 }
 
 // Two products of the same 32 numbers. What the second reads has one number a thousand times too large, which

@@ -122,7 +122,7 @@ class Calibration {
 };
 
 // The model as `target` computes it fastest in f32: bytes have to be faster than that. Weights that it makes
-// of the model's own are computed once.
+// of the model's own are computed once, and what does nothing in inference (Dropout) parts no neighbours.
 target::GraphAtBatch with_weights(const target::Target& target, const target::GraphAtBatch& model,
                                   const std::map<std::string, Tensor>& weights) {
   return [&target, model, weights](std::int64_t batch) {
@@ -131,6 +131,7 @@ target::GraphAtBatch with_weights(const target::Target& target, const target::Gr
       if (const auto found = weights.find(graph.value(id).name); found != weights.end())
         graph.set_data(id, found->second);
     transform::fold_parameters(graph);
+    transform::simplify(graph);
     return graph;
   };
 }

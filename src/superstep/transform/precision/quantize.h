@@ -33,6 +33,9 @@ struct QuantizeOptions {
   // Results of products that stay in f32 all the same, by name: a target that would be slower on bytes says
   // so (target::Target::slow_on_bytes).
   std::set<std::string, std::less<>> kept;
+  // May products that stay off bytes be multiplied in bf16, where the target gains by it
+  // (target::Target::faster_in_bf16)? Otherwise they are in f32, as ONNX's operators on bytes have it.
+  bool beside_bf16 = false;
 };
 
 // How real numbers of a range become u8: x = (q - zero_point) * scale. Zero is exact. An empty range gives

@@ -15,7 +15,7 @@ constexpr double reduced_rounding = 0.1;
 constexpr double byte_rounding = 0.3;
 
 Pass autocast_pass(ElementType reduced, bool trained, ProductsKept kept) {
-  const AutocastOptions options{.depthwise = !trained && reduced == ElementType::bf16};
+  const AutocastOptions options{.depthwise = !trained && reduced == ElementType::bf16, .served = !trained};
   return {.name = "autocast",
           .run = rebuild([reduced, options, kept = std::move(kept)](const graph::Graph& model) {
             AutocastOptions chosen = options;
@@ -30,7 +30,7 @@ namespace {
 
 // With the products of these results in bf16, and no others.
 graph::Graph with_bf16(const graph::Graph& model, const std::set<std::string, std::less<>>& wanted) {
-  AutocastOptions options{.depthwise = true};
+  AutocastOptions options{.depthwise = true, .served = true};
   for (const graph::NodeId id : products_to_narrow(model, options)) {
     const std::string& name = model.value(model.node(id).outputs[0]).name;
     if (!wanted.contains(name)) options.kept.insert(name);

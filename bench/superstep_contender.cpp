@@ -130,8 +130,9 @@ target::GraphAtBatch on_bytes(const run::Model& model, const Arguments& argument
   const auto fill = [&](std::int64_t first, std::span<Tensor> inputs) {
     samples.fill(first / batch, inputs);
   };
-  return run::quantize_model(target::find_target("cpu"), model.inference(), {},
-                             {.samples = batch * samples.batches(), .batch = batch, .products = {}}, fill)
+  return run::quantize_model(
+             target::find_target("cpu"), model.inference(), {},
+             {.samples = batch * samples.batches(), .batch = batch, .products = {.beside_bf16 = true}}, fill)
       .graph;
 }
 

@@ -108,7 +108,9 @@ double expected(const IntegerConvolution& c, Operands& o, std::int64_t sum, std:
     if (step.op == EpilogueOp::add && step.type == ElementType::f32) v += o.added.get(at);
     if (step.op == EpilogueOp::add && step.type == ElementType::u8)
       v += (o.added_bytes.get(at) - static_cast<double>(step.beta)) * static_cast<double>(step.alpha);
-    if (step.op == EpilogueOp::activate) v = leaky(v, static_cast<double>(step.alpha));
+    if (step.op == EpilogueOp::activate)
+      v = step.activation == Activation::hard_swish ? v * std::clamp(v / 6 + 0.5, 0.0, 1.0)
+                                                    : leaky(v, static_cast<double>(step.alpha));
   }
   if (c.y.type != ElementType::u8) return v;
   return std::clamp(std::nearbyint(v / static_cast<double>(c.y_scale)) + c.y_zero_point, 0.0, 255.0);
@@ -192,6 +194,8 @@ TEST(IntegerConvolution, AddsTensors) {
 TEST(IntegerConvolution, AddsBytes) {
   check_all(ElementType::f32, Epilogue{}.bias().add_bytes(0.03f, 117).activate(Activation::leaky_relu, 0.2f));
   check_all(ElementType::u8, Epilogue{}.scale_channels().add_bytes(0.05f, 0).activate(Activation::relu));
+  check_all(ElementType::u8,
+            Epilogue{}.scale_channels().add_bytes(0.05f, 9).bias().activate(Activation::relu));
   // Not in registers: a slope above one, and another step behind.
   check_all(ElementType::f32, Epilogue{}.add_bytes(0.03f, 117).activate(Activation::leaky_relu, 1.5f));
   check_all(ElementType::u8, Epilogue{}.activate(Activation::relu).add_bytes(0.03f, 12).bias());
@@ -215,6 +219,13 @@ TEST(IntegerConvolution, ScalesChannelsOnceMore) {
             Epilogue{}.scale_channels().bias().add().activate(Activation::leaky_relu, 0.3f));
   check_all(ElementType::u8, Epilogue{}.scale_channels().bias().activate(Activation::relu));
   check_all(ElementType::u8, Epilogue{}.bias().scale_channels());
+}
+TEST(IntegerConvolution, TakesHardSwish) {
+  check_all(ElementType::f32, Epilogue{}.scale_channels().bias().activate(Activation::hard_swish));
+  check_all(ElementType::u8, Epilogue{}.bias().activate(Activation::hard_swish));
+  // Not in registers: behind a sum, and with another step behind.
+  check_all(ElementType::u8, Epilogue{}.bias().add().activate(Activation::hard_swish));
+  check_all(ElementType::f32, Epilogue{}.activate(Activation::hard_swish).bias());
 }
 TEST(IntegerConvolution, TakesSlopesAboveOne) {
   check_all(ElementType::f32, Epilogue{}.bias().activate(Activation::leaky_relu, 1.5f));
@@ -244,9 +255,11 @@ TEST(IntegerConvolution, TakesWeightsInPieces) {
     c.window.height = c.window.width = layer.taps;
     c.window.pad_top = c.window.pad_left = layer.taps / 2;
     c.zero_point = 117;
-    for (const Epilogue& added : {Epilogue{}.bias().add(), Epilogue{}.bias().add_bytes(0.04f, 131)}) {
+    for (const Epilogue& added :
+         {Epilogue{}.bias().add(), Epilogue{}.bias().add_bytes(0.04f, 131),
+          Epilogue{}.scale_channels().add_bytes(0.04f, 131).bias(), Epilogue{}.bias()}) {
       c.epilogue = added;
-      c.epilogue.activate(Activation::relu);
+      c.epilogue.activate(added.steps.size() == 1 ? Activation::hard_swish : Activation::relu);
       std::size_t gathered = 0;
       for (const auto& implementation : integer_convolution().all()) {
         const Prepared kernel = implementation.prepare(c);

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
 
 #include "superstep/base/random.h"
@@ -60,7 +61,7 @@ double rounding(ElementType type) { return type == ElementType::bf16 ? 0x1p-8 : 
 
 void check_forward(const Pool& p, std::uint64_t seed) {
   GuardedBuffer x = image_buffer(p.x), y = image_buffer(p.y), winners(ElementType::u8, p.y.element_count());
-  x.fill_random(seed);
+  p.x.type == ElementType::u8 ? x.fill_random(seed, 0, 255) : x.fill_random(seed);
   std::vector<void*> outputs{y.data()};
   if (p.save_argmax) outputs.push_back(winners.data());
   run_kernel(*require_kernel(prepare_pool(p)), {x.data()}, outputs);
@@ -123,10 +124,11 @@ TEST(Pool, the_largest_of_bytes) {
     for (std::uint64_t seed = 0; seed < 25; ++seed) {
       Pool p = random_pool(seed, Pooling::max);
       p.x.type = p.y.type = ElementType::u8;
-      if (seed % 2 == 0) {  // without gaps: long runs
+      if (seed % 2 == 0) {  // without gaps: long runs, and those of a sample's few channels
+        const std::int64_t channels = std::array{37, 16, 48, 3, 90}[seed / 2 % 5];
         for (Image* image : {&p.x, &p.y}) {
           const std::int64_t planes = image->planes;
-          *image = dense_image(image->height, image->width, image->batch, 37, ElementType::u8);
+          *image = dense_image(image->height, image->width, image->batch, channels, ElementType::u8);
           image->planes = planes;
         }
       }
@@ -139,6 +141,35 @@ TEST(Pool, the_largest_of_bytes) {
       });
       EXPECT_EQ(0, wrong) << "seed " << seed;
     }
+  });
+}
+
+// Windows whose taps are the same all along a row are taken together, those at its ends apart.
+TEST(Pool, rows_of_windows_that_overlap_and_leave_gaps) {
+  for_each_instruction_set([] {
+    std::uint64_t seed = 0;
+    for (const std::int64_t stride : {1, 2, 3})
+      for (const std::int64_t dilation : {1, 2})
+        for (const std::int64_t channels : {1, 16, 33})
+          for (const ElementType type : {ElementType::f32, ElementType::bf16, ElementType::u8}) {
+            Pool p{dense_image(9, 23, 1 + stride % 2, channels, type),
+                   dense_image((9 + 2 - 2 * dilation - 1) / stride + 1,
+                               (23 + 2 - 2 * dilation - 1) / stride + 1, 1 + stride % 2, channels, type),
+                   {.height = 3,
+                    .width = 3,
+                    .stride_h = stride,
+                    .stride_w = stride,
+                    .dilation_h = dilation,
+                    .dilation_w = dilation,
+                    .pad_top = 1,
+                    .pad_left = 1}};
+            check_forward(p, ++seed);
+            if (type == ElementType::u8) continue;
+            p.save_argmax = true;
+            check_forward(p, ++seed);
+            p.save_argmax = false, p.pooling = Pooling::average;
+            check_forward(p, ++seed);
+          }
   });
 }
 

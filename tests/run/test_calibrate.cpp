@@ -7,9 +7,12 @@
 #include "superstep/base/random.h"
 #include "superstep/base/system/interrupt.h"
 #include "superstep/onnx/writer.h"
+#include "superstep/op/window/pooling.h"
 #include "superstep/run/serve/byte_errors.h"
 #include "superstep/run/serve/calibrate.h"
+#include "superstep/target/cpu/kernels/core/pair_rate.h"
 #include "tests/contains.h"
+#include "tests/cpu_kernels/support/assumed_pair_rate.h"
 #include "tests/expect_error.h"
 #include "tests/processor.h"
 #include "tests/target/models.h"
@@ -270,6 +273,27 @@ TEST(Calibrate, QuantisesWhatTheTargetMakesOfTheModel) {
   EXPECT_LT(error, 0.2 * span);
 }
 
+// What does nothing in inference stands between no neighbours: the pool hands bytes on.
+TEST(Calibrate, DropoutPartsNoNeighbours) {
+  const auto model = [](std::int64_t batch) {
+    graph::Graph graph("pooled");
+    op::Builder b(graph);
+    test::Layers layers(b, 3);
+    const op::Var x = b.input("x", ElementType::f32, {batch, 16, 8, 8});
+    const op::Var y = op::relu(layers.conv(x, "first", 16, 3, {.pads = {1, 1, 1, 1}}));
+    const op::Var pooled = op::max_pool(y, {.kernel_shape = {2, 2}, .strides = {2, 2}}).values;
+    b.output("y", layers.conv(b.node1("Dropout", {pooled}), "second", 16, 3));
+    return graph;
+  };
+  const QuantizedModel quantized = quantize_model(target::find_target("reference"), model, {},
+                                                  {.samples = 8, .products = {}}, fill_random);
+  const graph::Graph graph = quantized.graph(2);
+  int pools = 0;
+  for (const graph::Node& node : graph.nodes())
+    if (node.op == "MaxPool") pools += graph.type(node.inputs[0]).element == ElementType::u8;
+  EXPECT_EQ(pools, 1);
+}
+
 // Two products of the same 32 numbers. What the second reads has one number a thousand times too large, which
 // its weights leave out: bytes that span it say nothing of the others.
 graph::Graph one_coarse_product(std::int64_t batch) {
@@ -306,6 +330,32 @@ TEST(Calibrate, LeavesInF32WhatBytesAreTooCoarseFor) {
   EXPECT_EQ(none.coarse.size(), 2U);
   EXPECT_EQ(none.products, 0U);
   EXPECT_EQ(errors.of(none.graph), 0);
+}
+
+// A layer that is faster in bf16 than on bytes is in bf16, unless the bound asks for more than that has.
+TEST(Calibrate, LeavesInF32WhatBf16IsTooCoarseFor) {
+  const kernels::AssumedPairRate fast(kernels::PairRate::fast);
+  if (!kernels::multiplies_pairs_fast()) GTEST_SKIP() << "this processor multiplies no pairs";
+  const auto model = [](std::int64_t batch) {
+    graph::Graph graph("wide");
+    op::Builder b(graph);
+    test::Layers layers(b, 3);
+    const op::Var x = b.input("x", ElementType::f32, {batch, 256, 32, 32});
+    b.output("y", layers.conv(x, "wide", 256, 3, {.pads = {1, 1, 1, 1}}));
+    return graph;
+  };
+  const auto type_read = [&](double most_error) {
+    const QuantizedModel quantized = quantize_model(
+        target::find_target("cpu"), model, {},
+        {.samples = 1, .products = {.beside_bf16 = true}, .most_error = most_error}, fill_random);
+    const graph::Graph graph = quantized.graph(1);
+    for (const graph::Node& node : graph.nodes())
+      if (node.op == "Conv") return graph.type(node.inputs[0]).element;
+    return ElementType::u8;
+  };
+  EXPECT_EQ(type_read(0), ElementType::bf16);
+  EXPECT_EQ(type_read(0.2), ElementType::bf16);
+  EXPECT_EQ(type_read(1e-7), ElementType::f32);
 }
 
 TEST(Calibrate, MakesAModelForAnOnnxFile) {

@@ -111,5 +111,28 @@ TEST(Bf16Choice, TheModelIsComputedAsItWasChosen) {
   }
 }
 
+// x * sigmoid(x) with roundings to bf16 in between is the end of the product before it, no pass of its own.
+TEST(Bf16Choice, ASwishIsTheEndOfItsProduct) {
+  const auto model = [](std::int64_t batch) {
+    graph::Graph graph("swish");
+    op::Builder b(graph);
+    test::Layers layers(b, 3);
+    op::Var x = b.input("x", ElementType::f32, {batch, 32, 8, 8});
+    for (const char* name : {"first", "second"}) {
+      const op::Var y = layers.conv(x, name, 32, 1);
+      x = y * op::sigmoid(y);
+    }
+    b.output("y", layers.conv(x, "last", 32, 1));
+    return transform::autocast(graph, ElementType::bf16);
+  };
+  const auto executable = find_target("cpu").compile(model, {.batch = 2});
+  int swishes = 0;
+  for (const PlanStep& step : executable->summary().steps) {
+    EXPECT_FALSE(step.op.starts_with("Sigmoid") || step.op.starts_with("Cast+Sigmoid")) << step.op;
+    swishes += step.kernel.find("silu") != std::string::npos;
+  }
+  EXPECT_EQ(swishes, 2);
+}
+
 }  // namespace
 }  // namespace superstep::target

@@ -2,11 +2,17 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <set>
+#include <span>
 
 #include "superstep/op/product/quantization.h"
 #include "superstep/op/rows/reduction.h"
+#include "superstep/target/cpu/kernels/core/pair_rate.h"
 #include "superstep/target/target.h"
+#include "superstep/transform/model_passes.h"
+#include "superstep/transform/pipeline.h"
 #include "superstep/transform/precision/quantize.h"
+#include "tests/cpu_kernels/support/assumed_pair_rate.h"
 #include "tests/processor.h"
 #include "tests/target/models.h"
 
@@ -136,6 +142,39 @@ graph::Graph small_unet(std::int64_t batch) {
   return graph;
 }
 
+// A decoder: pixels doubled by windows that overlap, and a transposed convolution of stride 1.
+graph::Graph small_decoder(std::int64_t batch) {
+  graph::Graph graph("decoder");
+  op::Builder b(graph);
+  test::Layers layers(b, 3);
+  const op::Var x = b.input("x", ElementType::f32, {batch, 16, 6, 5});
+  const auto transposed = [&](op::Var from, const std::string& name, std::int64_t taps, std::int64_t stride) {
+    return op::relu(b.node(
+        "ConvTranspose",
+        std::vector{from, layers.parameter(name + ".weight", {16, 16, taps, taps}, 16),
+                    layers.parameter(name + ".bias", {16}, 16)},
+        {{"strides", std::vector{stride, stride}}, {"pads", std::vector<std::int64_t>{1, 1, 1, 1}}}, 1)[0]);
+  };
+  b.output("y", layers.conv(transposed(transposed(x, "twice", 4, 2), "same", 3, 1), "last", 8, 1));
+  return graph;
+}
+
+// The rectifiers are done as sums leave registers, and what is moved are bytes.
+TEST(Integer, ADecoderStaysOnBytes) {
+  const GraphAtBatch model = quantized(small_decoder);
+  const auto expected = run("reference", model, {.batch = 4});
+  EXPECT_LT(difference(run("cpu", model, {.batch = 4})[0], expected[0]), 0.01);
+  int products = 0, conversions = 0;
+  for (const std::string& kernel : kernels_of(model, 4)) {
+    EXPECT_EQ(kernel.find("reference"), std::string::npos) << kernel;
+    EXPECT_FALSE(kernel.starts_with("Relu")) << kernel;
+    conversions += kernel.starts_with("QuantizeLinear");
+    products += kernel.find("Relu+QuantizeLinear: integer convolution") != std::string::npos;
+  }
+  EXPECT_EQ(products, 2);
+  EXPECT_EQ(conversions, 1);  // of the input
+}
+
 TEST(Integer, ALevelOfAUNetStaysOnBytes) {
   const GraphAtBatch model = quantized(small_unet);
   for (const std::int64_t micro_batch : {1, 4}) {
@@ -246,6 +285,89 @@ TEST(Integer, ProductsThatBytesSlowDownStayInF32) {
   // Named so that quantize() leaves it.
   const graph::Graph kept = transform::quantize(thin, wide_ranges(thin), {.kept = {slow(thin)[0].result}});
   for (const graph::Node& node : kept.nodes()) EXPECT_NE(node.op, "ConvInteger");
+}
+
+// Of layers that Winograd's algorithm multiplies by pairs of bf16 in fewer cycles than bytes take directly,
+// and of a pointwise one, which bytes gain by, in front of them.
+graph::Graph pointwise_and_wide(std::int64_t batch) {
+  graph::Graph graph("three");
+  op::Builder b(graph);
+  test::Layers layers(b, 3);
+  const op::Var x = b.input("x", ElementType::f32, {batch, 512, 32, 32});
+  const op::Var y = op::relu(layers.conv(x, "pointwise", 256, 1));
+  const op::Var z = op::relu(layers.conv(y, "wide", 256, 3, {.pads = {1, 1, 1, 1}}));
+  b.output("y", layers.conv(z, "last", 256, 3, {.pads = {1, 1, 1, 1}}));
+  return graph;
+}
+
+TEST(Integer, WhatIsFasterInBf16IsInBf16WhereThatMayBe) {
+  const kernels::AssumedPairRate fast(kernels::PairRate::fast);
+  if (!kernels::multiplies_pairs_fast()) GTEST_SKIP() << "this processor multiplies no pairs";
+  const graph::Graph model = pointwise_and_wide(1);
+  const target::Target& cpu = target::find_target("cpu");
+  const transform::QuantizeOptions options{.beside_bf16 = true};
+  const auto slow = cpu.slow_on_bytes(model, options);
+  using Names = std::set<std::string, std::less<>>;
+  ASSERT_EQ(slow.size(), 2u);
+  for (const target::SlowOnBytes& product : slow) {
+    EXPECT_TRUE(product.in_bf16);
+    EXPECT_GT(product.share, 1);
+  }
+  EXPECT_EQ(cpu.faster_in_bf16(model, options), (Names{slow[0].result, slow[1].result}));
+  // What is to stay in f32 stays there, behind what is in bf16, too.
+  transform::QuantizeOptions kept = options;
+  kept.kept.insert(slow[1].result);
+  EXPECT_EQ(cpu.faster_in_bf16(model, kept), (Names{slow[0].result}));
+  EXPECT_TRUE(cpu.slow_on_bytes(model, {}).empty());
+  EXPECT_TRUE(cpu.faster_in_bf16(model, {}).empty());
+  EXPECT_TRUE(target::find_target("reference").faster_in_bf16(model, options).empty());
+}
+
+TEST(Integer, NothingIsInBf16WherePairsAreSlow) {
+  const kernels::AssumedPairRate slow(kernels::PairRate::slow);
+  const graph::Graph model = pointwise_and_wide(1);
+  const target::Target& cpu = target::find_target("cpu");
+  EXPECT_TRUE(cpu.faster_in_bf16(model, {.beside_bf16 = true}).empty());
+  for (const target::SlowOnBytes& product : cpu.slow_on_bytes(model, {.beside_bf16 = true}))
+    EXPECT_FALSE(product.in_bf16) << product.result;
+}
+
+// The element types that the convolutions read.
+std::vector<ElementType> types_read(const graph::Graph& graph) {
+  std::vector<ElementType> types;
+  for (const graph::Node& node : graph.nodes())
+    if (node.op == "Conv" || node.op == "ConvInteger") types.push_back(graph.type(node.inputs[0]).element);
+  return types;
+}
+
+TEST(Integer, ThoseProductsAloneAreInBf16) {
+  const auto model = [](std::int64_t batch) {
+    graph::Graph graph("three");
+    op::Builder b(graph);
+    test::Layers layers(b, 3);
+    op::Var x = b.input("x", ElementType::f32, {batch, 32, 8, 8});
+    for (const char* name : {"bytes", "narrow", "wide"}) x = op::relu(layers.conv(x, name, 32, 1));
+    b.output("y", x);
+    return graph;
+  };
+  std::vector<std::string> names;
+  const graph::Graph plain = model(2);
+  for (const graph::Node& node : plain.nodes())
+    if (node.op == "Conv") names.push_back(plain.value(node.outputs[0]).name);
+  ASSERT_EQ(names.size(), 3u);
+  const auto pass = transform::quantize_pass(
+      wide_ranges(plain),
+      [&](const graph::Graph&) {
+        return transform::QuantizeOptions{.kept = {names[1], names[2]}};
+      },
+      [&](const graph::Graph&) { return std::set<std::string, std::less<>>{names[1]}; });
+  const GraphAtBatch mixed = [&](std::int64_t batch) {
+    return transform::run_passes(model(batch), std::span(&pass, 1));
+  };
+  EXPECT_EQ(types_read(mixed(2)), (std::vector{ElementType::u8, ElementType::bf16, ElementType::f32}));
+  const auto exact = run("cpu", model, {.batch = 2}), found = run("cpu", mixed, {.batch = 2});
+  EXPECT_LT(difference(found[0], exact[0]), 0.03);
+  EXPECT_LT(difference(found[0], run("reference", mixed, {.batch = 2})[0]), 0.01);
 }
 
 // By pairs (AVX2) wide pointwise products gain, and an expansion that runs as one with what is behind it does

@@ -1,3 +1,7 @@
+#include "superstep/op/elementwise/activation.h"
+#include "superstep/op/elementwise/unary.h"
+#include "superstep/op/product/convolution.h"
+#include "superstep/op/window/pooling.h"
 #include "superstep/transform/pipeline.h"
 #include "superstep/transform/precision/precision.h"
 #include "superstep/transform/training/training_step.h"
@@ -34,6 +38,29 @@ TEST(Autocast, ReducesProductsAndWhatFollowsThem) {
   EXPECT_EQ(graph.type(graph.find_output("y")).element, ElementType::f32);
   EXPECT_EQ(graph.type(graph.find_value("w1")).element, ElementType::f32);
   expect_same_results(graph_of(network), graph, 0.02);
+}
+
+// Behind a normalisation, which is f32. Where gradients will ask for the places of the maxima nothing
+// changes.
+TEST(Autocast, MaximaWhosePlacesNobodyReadsAreTakenInTheReducedType) {
+  graph::Graph graph("pooled");
+  op::Builder b(graph);
+  const auto parameter = [&](const char* name, const Shape& shape) {
+    return b.state(name, random_tensor(ElementType::f32, shape, 3));
+  };
+  const op::Var x = b.input("x", ElementType::f32, {2, 4, 4, 4});
+  const op::Var y = op::conv(op::relu(x), parameter("w", {4, 4, 1, 1}));
+  const op::MaxPooled pooled =
+      op::max_pool(op::relu(op::exp(y)), {.kernel_shape = {2, 2}, .strides = {2, 2}});
+  b.output("y", op::conv(pooled.values, parameter("v", {4, 4, 1, 1})));
+  const auto type_of = [&](bool served) {
+    const Graph narrow = verified(autocast(graph, ElementType::bf16, {.least_width = 1, .served = served}));
+    for (const graph::Node& node : narrow.nodes())
+      if (node.op == "MaxPool") return narrow.type(node.outputs[0]).element;
+    return ElementType::u8;
+  };
+  EXPECT_EQ(type_of(false), ElementType::f32);
+  EXPECT_EQ(type_of(true), ElementType::bf16);
 }
 
 // The network's products have a width of two: by default they are left alone.

@@ -40,6 +40,24 @@ TEST(Rewrite, ReplacedNodesHandOnNamePhaseAndValueName) {
   EXPECT_TRUE(contains(body_of(changed), "output \"y\" = %y"));
 }
 
+// Made on the way, a value has its number for a name: that of another one of the old graph, here.
+TEST(Rewrite, OldValuesKeepTheirNames) {
+  const Graph graph = graph_of(R"(input %x : f32[2]
+%v1 : f32[2] = Add(%x, %x)
+%v2 : f32[2] = Mul(%v1, %v1)
+output "y" = %v2)");
+  const Graph changed = rewrite(graph, [](Rewrite& r, const Node& node) {
+    const Var first = op::abs(r.now(node.inputs[0]));
+    if (node.op == "Mul") return r.keep(node);
+    const Var second = op::exp(first);
+    r.replace(node, std::span(&second, 1));
+  });
+  for (const char* name : {"v1", "v2"}) ASSERT_TRUE(changed.find_value(name).valid()) << name;
+  EXPECT_EQ(changed.node(changed.value(changed.find_value("v1")).producer).op, "Exp");
+  EXPECT_EQ(changed.node(changed.value(changed.find_value("v2")).producer).op, "Mul");
+  verified(changed);
+}
+
 TEST(Rewrite, RefusesToReadWhatWasDropped) {
   const Graph graph = graph_of(two_layers);
   try {

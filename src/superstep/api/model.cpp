@@ -152,7 +152,8 @@ class Model::Implementation {
                     fmt::format("one sample is {}{}", name_of(ports[i].element), to_string(ports[i].shape)));
       count = shape[0];
     }
-    run::CalibrateSettings calibration{.samples = count, .threads = threads, .products = {}};
+    run::CalibrateSettings calibration{
+        .samples = count, .threads = threads, .products = {.beside_bf16 = true}};
     if (fixed_batch() > 0) calibration.batch = fixed_batch();
     const auto fill = [&](std::int64_t first, std::span<Tensor> inputs) {
       for (std::size_t i = 0; i < inputs.size(); ++i) inputs[i] = rows_of(samples[i], first, inputs[i]);

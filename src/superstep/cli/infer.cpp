@@ -81,8 +81,8 @@ std::string left_in_f32(const run::InferReport& report) {
                     product.result, 100 * product.error);
   for (const target::SlowOnBytes& product : report.slow_on_bytes)
     text += std::isfinite(product.share)
-                ? fmt::format("'{}' stays in f32: on bytes estimated at {:.2f} of its time\n", product.result,
-                              product.share)
+                ? fmt::format("'{}' stays in {}: on bytes estimated at {:.2f} of its time\n", product.result,
+                              product.in_bf16 ? "bf16" : "f32", product.share)
                 : fmt::format("'{}' stays in f32: this processor has no fast products of bytes\n",
                               product.result);
   return text;

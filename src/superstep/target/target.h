@@ -193,8 +193,9 @@ class Executable {
 
 // A product that would take longer on bytes, conversions included, than in f32.
 struct SlowOnBytes {
-  std::string result;  // its value's name, for transform::QuantizeOptions::kept
-  double share = 1;    // of the time in f32, estimated
+  std::string result;    // its value's name, for transform::QuantizeOptions::kept
+  double share = 1;      // of its time off bytes, estimated
+  bool in_bf16 = false;  // rather than in f32 (QuantizeOptions::beside_bf16)
 };
 
 class Target {
@@ -214,6 +215,12 @@ class Target {
   // target does not know.
   virtual std::vector<SlowOnBytes> slow_on_bytes(const graph::Graph& /*model*/,
                                                  const transform::QuantizeOptions& /*options*/) const {
+    return {};
+  }
+  // What of such a model that stays off bytes is faster in bf16 beside the products on bytes: results of
+  // products, by name. None where options.beside_bf16 does not allow it.
+  virtual std::set<std::string, std::less<>> faster_in_bf16(
+      const graph::Graph& /*model*/, const transform::QuantizeOptions& /*options*/) const {
     return {};
   }
   // Of the products of `model`, an f32 inference graph, that transform::autocast would take to bf16, the

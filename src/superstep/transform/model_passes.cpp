@@ -15,7 +15,7 @@ constexpr double reduced_rounding = 0.1;
 constexpr double byte_rounding = 0.3;
 
 Pass autocast_pass(ElementType reduced, bool trained, ProductsKept kept) {
-  const AutocastOptions options{.depthwise = !trained && reduced == ElementType::bf16};
+  const AutocastOptions options{.depthwise = !trained && reduced == ElementType::bf16, .served = !trained};
   return {.name = "autocast",
           .run = rebuild([reduced, options, kept = std::move(kept)](const graph::Graph& model) {
             AutocastOptions chosen = options;
@@ -26,10 +26,29 @@ Pass autocast_pass(ElementType reduced, bool trained, ProductsKept kept) {
           .rounding = reduced_rounding};
 }
 
-Pass quantize_pass(RangeTable ranges, std::function<QuantizeOptions(const graph::Graph&)> options) {
+namespace {
+
+// With the products of these results in bf16, and no others.
+graph::Graph with_bf16(const graph::Graph& model, const std::set<std::string, std::less<>>& wanted) {
+  AutocastOptions options{.depthwise = true, .served = true};
+  for (const graph::NodeId id : products_to_narrow(model, options)) {
+    const std::string& name = model.value(model.node(id).outputs[0]).name;
+    if (!wanted.contains(name)) options.kept.insert(name);
+  }
+  return autocast(model, ElementType::bf16, options);
+}
+
+}  // namespace
+
+Pass quantize_pass(RangeTable ranges, std::function<QuantizeOptions(const graph::Graph&)> options,
+                   ProductsInBf16 in_bf16) {
   return {.name = "quantize",
-          .run = rebuild([ranges = std::move(ranges), options = std::move(options)](
-                             const graph::Graph& model) { return quantize(model, ranges, options(model)); }),
+          .run = rebuild([ranges = std::move(ranges), options = std::move(options),
+                          in_bf16 = std::move(in_bf16)](const graph::Graph& model) {
+            graph::Graph on_bytes = quantize(model, ranges, options(model));
+            const auto wanted = in_bf16 ? in_bf16(model) : std::set<std::string, std::less<>>();
+            return wanted.empty() ? std::move(on_bytes) : with_bf16(on_bytes, wanted);
+          }),
           .summary = "products on bytes, with calibrated ranges",
           .rounding = byte_rounding};
 }

@@ -3,6 +3,8 @@
 
 #include <cstdint>
 #include <functional>
+#include <set>
+#include <string>
 #include <vector>
 
 #include "superstep/transform/pass.h"
@@ -20,8 +22,11 @@ using ProductsKept = std::function<std::set<std::string, std::less<>>(const grap
                                                                       const AutocastOptions& options)>;
 Pass autocast_pass(ElementType reduced, bool trained = true, ProductsKept kept = {});
 
-// transform/precision/quantize.h. `options` is asked which products of a model stay as they are.
-Pass quantize_pass(RangeTable ranges, std::function<QuantizeOptions(const graph::Graph& model)> options);
+// transform/precision/quantize.h. `options` is asked which products of a model stay as they are, `in_bf16`
+// for the results of those among them that are then put on bf16.
+using ProductsInBf16 = std::function<std::set<std::string, std::less<>>(const graph::Graph& model)>;
+Pass quantize_pass(RangeTable ranges, std::function<QuantizeOptions(const graph::Graph& model)> options,
+                   ProductsInBf16 in_bf16 = {});
 
 // transform/training/training_step.h
 Pass training_step_pass(LossSpec loss, OptimizerSpec optimizer, TrainingStepOptions options = {});

@@ -38,6 +38,15 @@ std::vector<Var> Rewrite::now(std::span<const ValueId> old) {
   return vars;
 }
 
+// What was made on the way is named by its number, as a value of the old graph may be that comes later: the
+// name is that one's.
+void Rewrite::free_name(const std::string& name, ValueId unless) {
+  const ValueId holder = graph_.find_value(name);
+  if (!holder.valid() || holder == unless) return;
+  const ValueKind kind = graph_.value(holder).kind;
+  if (kind == ValueKind::computed || kind == ValueKind::constant) graph_.rename(holder, {});
+}
+
 void Rewrite::keep(const Node& node) {
   std::vector<ValueId> inputs;
   for (const Var& var : now(node.inputs)) inputs.push_back(var.id());
@@ -46,6 +55,7 @@ void Rewrite::keep(const Node& node) {
   for (ValueId id : node.outputs) {
     types.push_back(id.valid() ? old_.type(id) : ValueType{ElementType::f32, Shape{0}});
     names.push_back(id.valid() ? old_.value(id).name : std::string());
+    if (id.valid()) free_name(names.back(), {});
   }
   const NodeId copy =
       graph_.add_node(node.op, std::move(inputs), types, node.attributes, node.name, node.phase, names);
@@ -64,7 +74,9 @@ void Rewrite::replace(const Node& node, std::span<const Var> outputs) {
 void Rewrite::replace(ValueId old, Var now) {
   now_[old.index()] = now;
   const bool made_for_it = now.valid() && now.id().index() >= fresh_from_;
-  if (made_for_it && !carried_constants_.contains(now.id())) graph_.rename(now.id(), old_.value(old).name);
+  if (!made_for_it || carried_constants_.contains(now.id())) return;
+  free_name(old_.value(old).name, now.id());
+  graph_.rename(now.id(), old_.value(old).name);
 }
 
 void Rewrite::visit(const Node& node, FunctionRef<void(const Node&)> each) {

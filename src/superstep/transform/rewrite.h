@@ -60,6 +60,7 @@ class Rewrite {
 
  private:
   void visit(const Node& node, FunctionRef<void(const Node&)> each);
+  void free_name(const std::string& name, ValueId unless);
 
   const Graph& old_;
   Graph graph_;

@@ -54,7 +54,7 @@ target::GraphAtBatch on_bytes(const run::Model& model, std::int64_t batch) {
     std::ranges::copy(batch_inputs, inputs.begin());
   };
   return run::quantize_model(target::find_target("cpu"), model.inference(), {},
-                             {.samples = samples, .batch = samples, .products = {}}, fill)
+                             {.samples = samples, .batch = samples, .products = {.beside_bf16 = true}}, fill)
       .graph;
 }
 

@@ -102,17 +102,38 @@ double ByteErrors::of(const target::GraphAtBatch& on_bytes) const {
   return worst;
 }
 
-std::vector<CoarseOnBytes> choose_exact_products(const target::Target& target,
-                                                 const target::GraphAtBatch& model,
-                                                 const transform::RangeTable& ranges,
-                                                 const CalibrateSettings& settings, FillSamples fill) {
-  if (settings.most_error <= 0) return {};
+namespace {
+
+// Does bf16 take more than its half of the error, with `names` off bytes?
+bool bf16_is_coarse(const target::Target& target, const target::GraphAtBatch& model,
+                    const transform::RangeTable& ranges, transform::QuantizeOptions products,
+                    const std::vector<std::string>& names, const ByteErrors& errors, double most) {
+  if (!products.beside_bf16) return false;
+  products.kept.insert(names.begin(), names.end());
+  return errors.of(on_bytes(target, model, ranges, products)) > most / 2;
+}
+
+}  // namespace
+
+ExactProducts choose_exact_products(const target::Target& target, const target::GraphAtBatch& model,
+                                    const transform::RangeTable& ranges, const CalibrateSettings& settings,
+                                    FillSamples fill) {
+  ExactProducts exact{.coarse = {}, .products = settings.products};
+  transform::QuantizeOptions& products = exact.products;
+  if (settings.most_error <= 0) return exact;
   const std::int64_t batch = std::min(settings.samples, settings.batch);
-  std::vector<std::string> names = taken(target, model(batch), settings.products);
-  if (names.empty()) return {};
+  std::vector<std::string> names = taken(target, model(batch), products);
+  if (names.empty() && !products.beside_bf16) return exact;
   const ByteErrors errors(target, model, settings, fill);
-  transform::QuantizeOptions products = settings.products;
-  if (errors.of(on_bytes(target, model, ranges, products)) <= settings.most_error) return {};
+  const auto are_exact = [&] {
+    return errors.of(on_bytes(target, model, ranges, products)) <= settings.most_error;
+  };
+  if (are_exact()) return exact;
+  if (bf16_is_coarse(target, model, ranges, products, names, errors, settings.most_error)) {
+    products.beside_bf16 = false;
+    names = taken(target, model(batch), products);
+    if (are_exact()) return exact;
+  }
   const Progress phase = Progress::phase("choosing what is on bytes");
   std::vector<CoarseOnBytes> order;
   for (const std::string& name : names) {
@@ -122,11 +143,10 @@ std::vector<CoarseOnBytes> choose_exact_products(const target::Target& target,
     order.push_back({name, errors.of(alone_on_bytes(model, ranges, alone))});
   }
   std::ranges::stable_sort(order, std::greater{}, &CoarseOnBytes::error);
-  std::vector<CoarseOnBytes> exact;
   for (const CoarseOnBytes& product : order) {
-    exact.push_back(product);
+    exact.coarse.push_back(product);
     products.kept.insert(product.result);
-    if (errors.of(on_bytes(target, model, ranges, products)) <= settings.most_error) break;
+    if (are_exact()) break;
   }
   return exact;
 }

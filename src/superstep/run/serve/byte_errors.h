@@ -30,12 +30,18 @@ class ByteErrors {
   std::vector<double> spreads_;             // by output
 };
 
-// The products that stay in f32 so that those on bytes move the outputs by `settings.most_error` at most: the
-// one that moves them most, alone on bytes, goes first. Empty where all may be on bytes, and where nothing is
-// bounded (most_error is 0).
-std::vector<CoarseOnBytes> choose_exact_products(const target::Target& target,
-                                                 const target::GraphAtBatch& model,
-                                                 const transform::RangeTable& ranges,
-                                                 const CalibrateSettings& settings, FillSamples fill);
+// How a model is quantised within a bound of its error.
+struct ExactProducts {
+  std::vector<CoarseOnBytes> coarse;    // what stays in f32 for it
+  transform::QuantizeOptions products;  // those of the settings with them, and without bf16 where that errs
+};
+
+// The products that stay in f32 so that the others move the outputs by `settings.most_error` at most: the
+// one that moves them most, alone on bytes, goes first. None where all may be on bytes, and where nothing is
+// bounded (most_error is 0). Where what is off bytes moves them by more than half of that in bf16, it is in
+// f32.
+ExactProducts choose_exact_products(const target::Target& target, const target::GraphAtBatch& model,
+                                    const transform::RangeTable& ranges, const CalibrateSettings& settings,
+                                    FillSamples fill);
 
 }  // namespace superstep::run

@@ -122,7 +122,7 @@ class Calibration {
 };
 
 // The model as `target` computes it fastest in f32: bytes have to be faster than that. Weights that it makes
-// of the model's own are computed once.
+// of the model's own are computed once, and what does nothing in inference (Dropout) parts no neighbours.
 target::GraphAtBatch with_weights(const target::Target& target, const target::GraphAtBatch& model,
                                   const std::map<std::string, Tensor>& weights) {
   return [&target, model, weights](std::int64_t batch) {
@@ -131,6 +131,7 @@ target::GraphAtBatch with_weights(const target::Target& target, const target::Gr
       if (const auto found = weights.find(graph.value(id).name); found != weights.end())
         graph.set_data(id, found->second);
     transform::fold_parameters(graph);
+    transform::simplify(graph);
     return graph;
   };
 }
@@ -159,10 +160,10 @@ transform::RangeTable calibrate(const target::Target& target, const target::Grap
 
 transform::Pass quantization_for(const target::Target& target, transform::RangeTable ranges,
                                  transform::QuantizeOptions products) {
-  return transform::quantize_pass(std::move(ranges),
-                                  [&target, products = std::move(products)](const graph::Graph& graph) {
-                                    return without_slow(target, graph, products);
-                                  });
+  return transform::quantize_pass(
+      std::move(ranges),
+      [&target, products](const graph::Graph& graph) { return without_slow(target, graph, products); },
+      [&target, products](const graph::Graph& graph) { return target.faster_in_bf16(graph, products); });
 }
 
 QuantizedModel quantize_model(const target::Target& target, const target::GraphAtBatch& model,
@@ -171,9 +172,9 @@ QuantizedModel quantize_model(const target::Target& target, const target::GraphA
   const target::GraphAtBatch trained = with_weights(target, model, weights);
   QuantizedModel result;
   result.ranges = calibrate(target, trained, settings, fill);
-  result.coarse = choose_exact_products(target, trained, result.ranges, settings, fill);
-  transform::QuantizeOptions products = settings.products;
-  for (const CoarseOnBytes& product : result.coarse) products.kept.insert(product.result);
+  ExactProducts exact = choose_exact_products(target, trained, result.ranges, settings, fill);
+  const transform::QuantizeOptions& products = exact.products;
+  result.coarse = std::move(exact.coarse);
   result.graph = [trained, pass = quantization_for(target, result.ranges, products)](std::int64_t batch) {
     return transform::run_passes(trained(batch), std::span(&pass, 1));
   };

@@ -40,8 +40,9 @@ using FillSamples = FunctionRef<void(std::int64_t first, std::span<Tensor> input
 transform::RangeTable calibrate(const target::Target& target, const target::GraphAtBatch& model,
                                 const CalibrateSettings& settings, FillSamples fill);
 
-// The pass that puts a model's products on bytes, but for what `target` expects to be slower on them: that
-// depends on the batch of the graph.
+// The pass that puts a model's products on bytes, but for what `target` expects to be slower on them, and of
+// that in bf16 what is faster so (transform::QuantizeOptions::beside_bf16): both depend on the batch of the
+// graph.
 transform::Pass quantization_for(const target::Target& target, transform::RangeTable ranges,
                                  transform::QuantizeOptions products = {});
 

@@ -190,24 +190,28 @@ CalibrateSettings calibration_of(const InferSettings& settings, const Task& task
 QuantizedModel quantized(const InferSettings& settings, const Model& model,
                          const std::optional<Weights>& weights, const Task& task, ThreadPool& pool,
                          InferReport& report) {
-  const CalibrateSettings calibration = calibration_of(settings, task, model);
+  CalibrateSettings calibration = calibration_of(settings, task, model);
   const auto fill = [&](std::int64_t first, std::span<Tensor> inputs) {
     std::vector<std::int64_t> indices(
         static_cast<std::size_t>(model.one_a_call() ? 1 : inputs[0].shape()[0]));
     std::iota(indices.begin(), indices.end(), first);
     task.fill_inputs(indices, inputs, pool);
   };
-  QuantizedModel result =
-      quantize_model(target::find_target(settings.target), model.inference(),
-                     weights ? weights->states : std::map<std::string, Tensor>(), calibration, fill);
+  const auto quantize = [&] {
+    return quantize_model(target::find_target(settings.target), model.inference(),
+                          weights ? weights->states : std::map<std::string, Tensor>(), calibration, fill);
+  };
+  // Files have no bf16 beside bytes.
+  if (!settings.onnx.empty())
+    onnx::write_onnx(settings.onnx, quantize().graph, {.opset = 21, .fixed_batch = model.fixed_batch()});
+  calibration.products.beside_bf16 = true;
+  QuantizedModel result = quantize();
   report.int8_products = result.products;
   report.f32_products = result.kept;
   report.slow_on_bytes = result.slow;
   report.coarse_on_bytes = result.coarse;
   report.calibration_samples = calibration.samples;
   report.ranges = name_of(calibration.method);
-  if (!settings.onnx.empty())
-    onnx::write_onnx(settings.onnx, result.graph, {.opset = 21, .fixed_batch = model.fixed_batch()});
   return result;
 }
 

@@ -11,6 +11,7 @@
 #include "superstep/base/text.h"
 #include "superstep/graph/verify.h"
 #include "superstep/op/core/definition.h"
+#include "superstep/target/cpu/kernels/core/pair_rate.h"
 #include "superstep/target/cpu/lower/lowering.h"
 #include "superstep/target/cpu/passes.h"
 #include "superstep/target/cpu/passes/bf16_choice.h"
@@ -174,7 +175,13 @@ class CpuTarget : public Target {
 
   std::vector<SlowOnBytes> slow_on_bytes(const graph::Graph& model,
                                          const transform::QuantizeOptions& options) const override {
-    return choose_products_on_bytes(model, options);
+    return choose_products_on_bytes(model, options).slow;
+  }
+
+  std::set<std::string, std::less<>> faster_in_bf16(
+      const graph::Graph& model, const transform::QuantizeOptions& options) const override {
+    if (!options.beside_bf16 || !kernels::multiplies_pairs_fast()) return {};
+    return choose_products_on_bytes(model, options).in_bf16;
   }
 
   std::set<std::string, std::less<>> slow_in_bf16(const graph::Graph& model,

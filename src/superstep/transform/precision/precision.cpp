@@ -37,6 +37,7 @@ class Autocast {
       : rewrite_(model),
         reduced_(reduced),
         options_(options),
+        uses_(model.use_counts()),
         wanted_(model.value_count(), false),
         narrow_(model.value_count()),
         made_narrow_(model.value_count(), false) {
@@ -97,9 +98,14 @@ class Autocast {
     }
   }
 
+  // What nobody reads (the places of maxima) is nothing to go by.
   bool gives_wanted(const Node& node) const {
+    const auto is_wanted = [&](ValueId id) {
+      return id.valid() &&
+             (wanted_[id.index()] || (options_.served && id != node.outputs[0] && uses_[id.index()] == 0));
+    };
     return op::traits_of(node.op).precision == op::Precision::follows &&
-           std::ranges::all_of(node.outputs, [&](ValueId id) { return id.valid() && wanted_[id.index()]; });
+           std::ranges::all_of(node.outputs, is_wanted);
   }
 
   bool is_wide(const Node& node) const { return transform::is_wide(rewrite_.old(), node, options_); }
@@ -175,6 +181,7 @@ class Autocast {
   Rewrite rewrite_;
   ElementType reduced_;
   AutocastOptions options_;
+  std::vector<int> uses_;          // by old value: readers
   std::set<ValueId> outputs_;      // of the old graph
   std::vector<bool> wanted_;       // by old value: is it read in the reduced type alone?
   std::vector<Var> narrow_;        // by old value: its form in the reduced type

@@ -69,9 +69,9 @@ std::optional<Candidate> matmul_candidate(const Graph& graph, const Node& node) 
   return Candidate{.summed = weights[0], .given = weights[1]};
 }
 
-// As a pointwise convolution (expand_transposed).
+// As a convolution to blocks (expand_transposed).
 std::optional<Candidate> transposed_candidate(const Graph& graph, const Node& node) {
-  if (!is_pointwise_transposed(graph, node)) return std::nullopt;
+  if (!as_block_convolution(graph, node)) return std::nullopt;
   const Shape& weights = graph.type(node.inputs[1]).shape;
   return Candidate{.convolution = true, .stored_out_in = true, .summed = weights[0], .given = weights[1]};
 }

@@ -33,6 +33,9 @@ struct QuantizeOptions {
   // Results of products that stay in f32 all the same, by name: a target that would be slower on bytes says
   // so (target::Target::slow_on_bytes).
   std::set<std::string, std::less<>> kept;
+  // May products that stay off bytes be multiplied in bf16, where the target gains by it
+  // (target::Target::faster_in_bf16)? Otherwise they are in f32, as ONNX's operators on bytes have it.
+  bool beside_bf16 = false;
 };
 
 // How real numbers of a range become u8: x = (q - zero_point) * scale. Zero is exact. An empty range gives
@@ -61,7 +64,8 @@ std::vector<graph::NodeId> products_to_quantize(const graph::Graph& model,
 //   Gemm, MatMul QuantizeLinear, MatMulInteger, DequantizeLinear, Add of the bias
 //                rows of a length that is no multiple of four with Pad behind QuantizeLinear, and weights of
 //                zero
-//   ConvTranspose, where windows do not overlap: the same as Conv, then DepthToSpace
+//   ConvTranspose, where it is a convolution to blocks (transform/transposed_convolution.h): the same as
+//                Conv, then DepthToSpace
 // Where products on bytes alone read an activation, what moves or compares its elements (ByteMoves) runs on
 // bytes too, and QuantizeLinear stands before it.
 // Where the means of what a product reads are known, what the rounding of its weights adds in the mean is

@@ -25,6 +25,15 @@ kernels::Image image_of(const Shape& shape, bool convolution) {
   return dense_image(rank == 4 ? shape[2] : 1, shape[rank - 1], shape[0], shape[1], ElementType::f32);
 }
 
+// A ConvTranspose to the channels of all positions of a block.
+Convolution over_blocks(const Graph& graph, const Node& node, const kernels::Window& window) {
+  const Shape &x = graph.type(node.inputs[0]).shape, &y = graph.type(node.outputs[0]).shape;
+  return {.x = image_of(x, true),
+          .y = dense_image(x[2], x[3], x[0], y.element_count() / (x[0] * x[2] * x[3]), ElementType::f32),
+          .window = window,
+          .constant_weights = true};
+}
+
 }  // namespace
 
 std::optional<Convolution> product_as_convolution(const Graph& graph, const Node& node) {
@@ -33,21 +42,27 @@ std::optional<Convolution> product_as_convolution(const Graph& graph, const Node
   if (over_volumes) return std::nullopt;
   Convolution c;
   c.constant_weights = true;
-  if (transform::is_pointwise_transposed(graph, node)) {  // to the channels of all positions of a block
-    c.x = image_of(x, true);
-    c.y = dense_image(x[2], x[3], x[0], y.element_count() / (x[0] * x[2] * x[3]), ElementType::f32);
-    return c;
-  }
-  const bool convolution = node.op == "Conv";
-  c.x = image_of(x, convolution);
-  c.y = image_of(y, convolution);
+  if (transform::is_pointwise_transposed(graph, node)) return over_blocks(graph, node, {});
+  const bool transposed = node.op == "ConvTranspose", convolution = node.op == "Conv" || transposed;
+  c.x = image_of(transposed ? y : x, convolution);
+  c.y = image_of(transposed ? x : y, convolution);
   if (!convolution) return c;
   const Shape& weights = graph.type(node.inputs[1]).shape;
-  const auto window = window_of(node, x, {weights.begin() + 2, weights.end()});
+  const auto window = window_of(node, transposed ? y : x, {weights.begin() + 2, weights.end()});
   if (!window) return std::nullopt;
   c.window = *window;
   c.groups = node.attributes.integer("group", 1);
   return c;
+}
+
+std::optional<Convolution> product_on_bytes_as_convolution(const Graph& graph, const Node& node) {
+  const auto blocks = transform::as_block_convolution(graph, node);
+  if (!blocks) return product_as_convolution(graph, node);
+  return over_blocks(graph, node,
+                     {.height = blocks->taps[0],
+                      .width = blocks->taps[1],
+                      .pad_top = blocks->before[0],
+                      .pad_left = blocks->before[1]});
 }
 
 }  // namespace superstep::target::cpu

@@ -31,7 +31,8 @@ IntegerBlock block_of(const IntegerConvolution& c, const SimpleSteps& steps, con
           .columns = 0,
           .channels = channels,
           .inverse_scale = 1 / c.y_scale,
-          .zero_point = static_cast<float>(c.y_zero_point)};
+          .zero_point = static_cast<float>(c.y_zero_point),
+          .hard_swish = steps.hard_swish};
 }
 
 KernelInfo byte_kernel_info(const IntegerConvolution& c, const EpilogueRunner& epilogue,

@@ -191,6 +191,11 @@ SUPERSTEP_VNNI_INLINE __m512 rectified(__m512 v, __m512 slope) {
   return _mm512_max_ps(_mm512_mul_ps(v, slope), v);
 }
 
+SUPERSTEP_VNNI_INLINE __m512 hard_swish(__m512 v) {
+  const __m512 gate = _mm512_fmadd_ps(v, _mm512_set1_ps(1.0f / 6), _mm512_set1_ps(0.5f));
+  return _mm512_mul_ps(v, _mm512_min_ps(_mm512_max_ps(gate, _mm512_setzero_ps()), _mm512_set1_ps(1)));
+}
+
 // To nearest, halves to even, not yet limited to bytes; NaN, which min() hands on, becomes very low.
 template <int M>
 SUPERSTEP_VNNI_INLINE __m512i rounded(__m512 v, const Finish<M>& f) {
@@ -249,7 +254,10 @@ SUPERSTEP_VNNI_INLINE void keep(const Sums<M, N>& sums, const IntegerBlock& b, s
   });
 }
 
-template <class T, Addend addend, int M, int N, class Operands>
+// What a result ends with.
+enum class Ending : std::uint8_t { rectifier, hard_swish };
+
+template <class T, Addend addend, Ending ending, int M, int N, class Operands>
 SUPERSTEP_VNNI void block(const Operands& t, const IntegerBlock& b, std::int64_t column, __mmask16 last) {
   Sums<M, N> sums;
   sum_up(sums, t, b, column, last);
@@ -270,7 +278,7 @@ SUPERSTEP_VNNI void block(const Operands& t, const IntegerBlock& b, std::int64_t
           v[i] = _mm512_add_ps(v[i], _mm512_maskz_loadu_ps(mask, added + j * added_stride + width * i));
         if constexpr (addend == Addend::bytes)
           v[i] = _mm512_fmadd_ps(widened(bytes + j * added_stride + width * i, mask), f.added_scale, v[i]);
-        v[i] = rectified(v[i], f.slope);
+        v[i] = ending == Ending::hard_swish ? hard_swish(v[i]) : rectified(v[i], f.slope);
       });
       store(v, f, to + j * stride);
     });
@@ -278,46 +286,48 @@ SUPERSTEP_VNNI void block(const Operands& t, const IntegerBlock& b, std::int64_t
 }
 
 // As many columns at a time as there are registers for their sums, then half as many, and so on.
-template <class T, Addend addend, int M, int N, int... rest, class Operands>
+template <class T, Addend addend, Ending ending, int M, int N, int... rest, class Operands>
 SUPERSTEP_VNNI void columns(const Operands& t, const IntegerBlock& b, std::int64_t column, __mmask16 last) {
-  for (; column + N <= b.columns; column += N) block<T, addend, M, N>(t, b, column, last);
+  for (; column + N <= b.columns; column += N) block<T, addend, ending, M, N>(t, b, column, last);
   if constexpr (sizeof...(rest) > 0)
-    if (column < b.columns) columns<T, addend, M, rest...>(t, b, column, last);
+    if (column < b.columns) columns<T, addend, ending, M, rest...>(t, b, column, last);
 }
 
-template <class T, Addend addend>
+template <class T, Addend addend, Ending ending>
 SUPERSTEP_VNNI void panel(const ByteTile& t, const IntegerBlock& b) {
   const auto spare = static_cast<int>((width - b.channels % width) % width);
   const auto last = static_cast<__mmask16>(0xffff >> spare);
   switch ((b.channels + width - 1) / width) {
-    case 1: return columns<T, addend, 1, 24, 12, 6, 3, 2, 1>(t, b, 0, last);
-    case 2: return columns<T, addend, 2, 12, 6, 3, 2, 1>(t, b, 0, last);
-    case 3: return columns<T, addend, 3, 8, 4, 2, 1>(t, b, 0, last);
-    default: return columns<T, addend, 4, 6, 3, 2, 1>(t, b, 0, last);
+    case 1: return columns<T, addend, ending, 1, 24, 12, 6, 3, 2, 1>(t, b, 0, last);
+    case 2: return columns<T, addend, ending, 2, 12, 6, 3, 2, 1>(t, b, 0, last);
+    case 3: return columns<T, addend, ending, 3, 8, 4, 2, 1>(t, b, 0, last);
+    default: return columns<T, addend, ending, 4, 6, 3, 2, 1>(t, b, 0, last);
   }
 }
 
 // Addresses of columns are kept in registers: fewer at a time than there are sums for.
-template <class T, Addend addend>
+template <class T, Addend addend, Ending ending>
 SUPERSTEP_VNNI void panel(const GatheredTile& t, const IntegerBlock& b) {
   const auto spare = static_cast<int>((width - b.channels % width) % width);
   const auto last = static_cast<__mmask16>(0xffff >> spare);
   switch ((b.channels + width - 1) / width) {
-    case 1: return columns<T, addend, 1, 8, 4, 2, 1>(t, b, 0, last);
-    case 2: return columns<T, addend, 2, 8, 4, 2, 1>(t, b, 0, last);
-    case 3: return columns<T, addend, 3, 8, 4, 2, 1>(t, b, 0, last);
-    default: return columns<T, addend, 4, 6, 3, 2, 1>(t, b, 0, last);
+    case 1: return columns<T, addend, ending, 1, 8, 4, 2, 1>(t, b, 0, last);
+    case 2: return columns<T, addend, ending, 2, 8, 4, 2, 1>(t, b, 0, last);
+    case 3: return columns<T, addend, ending, 3, 8, 4, 2, 1>(t, b, 0, last);
+    default: return columns<T, addend, ending, 4, 6, 3, 2, 1>(t, b, 0, last);
   }
 }
 
 template <class T, class Operands>
 SUPERSTEP_VNNI void tile(const Operands& t, const IntegerBlock& b) {
-  if (b.added_bytes) return panel<T, Addend::bytes>(t, b);
-  b.added ? panel<T, Addend::floats>(t, b) : panel<T, Addend::none>(t, b);
+  constexpr Ending rectifier = Ending::rectifier;
+  if (b.hard_swish) return panel<T, Addend::none, Ending::hard_swish>(t, b);
+  if (b.added_bytes) return panel<T, Addend::bytes, rectifier>(t, b);
+  b.added ? panel<T, Addend::floats, rectifier>(t, b) : panel<T, Addend::none, rectifier>(t, b);
 }
 
 SUPERSTEP_VNNI void gathered_tile(const GatheredTile& t, const IntegerBlock& b) {
-  if (t.more) return panel<std::int32_t, Addend::none>(t, b);
+  if (t.more) return panel<std::int32_t, Addend::none, Ending::rectifier>(t, b);
   t.bytes ? tile<std::uint8_t>(t, b) : tile<float>(t, b);
 }
 

@@ -118,6 +118,11 @@ SUPERSTEP_AVX2_INLINE void store_bytes8(__m256 v, __m256 inverse_scale, __m256i 
   std::memcpy(to, &bytes, static_cast<std::size_t>(count));
 }
 
+SUPERSTEP_AVX2_INLINE __m256 hard_swish8(__m256 v) {
+  const __m256 gate = _mm256_fmadd_ps(v, _mm256_set1_ps(1.0f / 6), _mm256_set1_ps(0.5f));
+  return _mm256_mul_ps(v, _mm256_min_ps(_mm256_max_ps(gate, _mm256_setzero_ps()), _mm256_set1_ps(1)));
+}
+
 // The sums of a block of M vectors and N columns, and what is done to them, in registers.
 template <class T, Addend addend, int M, int N, bool masked>
 SUPERSTEP_AVX2_INLINE void block8(const ByteTile& t, const IntegerBlock& b, std::int64_t channel,
@@ -156,7 +161,8 @@ SUPERSTEP_AVX2_INLINE void block8(const ByteTile& t, const IntegerBlock& b, std:
       if constexpr (addend == Addend::bytes)
         y = _mm256_fmadd_ps(widened8(bytes + j * at.added_stride + lanes8 * i, part ? last : lanes8),
                             added_scale, y);
-      y = _mm256_max_ps(_mm256_mul_ps(y, slope), y);  // the rectifier, for slopes from 0 to 1
+      // The larger one of y and slope * y is the rectifier, for slopes from 0 to 1.
+      y = at.hard_swish ? hard_swish8(y) : _mm256_max_ps(_mm256_mul_ps(y, slope), y);
       T* place = to + j * at.result_stride + lanes8 * i;
       if constexpr (sizeof(T) == 1)
         store_bytes8(y, inverse, zero_point, place, part ? last : lanes8);

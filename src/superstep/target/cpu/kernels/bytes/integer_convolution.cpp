@@ -199,7 +199,8 @@ void TapIntegerConvolution::finish(const Pointers& p, const Part& part, const Ro
                      .columns = tile.columns,
                      .channels = part.channels,
                      .inverse_scale = inverse,
-                     .zero_point = zero};
+                     .zero_point = zero,
+                     .hard_swish = simple && simple_.hard_swish};
   float scale[panel_width];
   if (simple) add_operands(p, part, row.result_row, column, tile.result_step, block, scale);
   apply(operands_of(p, part, row, tile), block, simple && bytes);
@@ -358,11 +359,14 @@ double byte_cycles(const IntegerConvolution& c) {
   if (products == ByteProducts::pairs) return byte_cycles_of_pairs(c);
   const double in = static_cast<double>(c.x.channels / c.groups), out = static_cast<double>(c.y.channels),
                vectors = static_cast<double>(c.groups * ((c.y.channels / c.groups + 15) / 16));
-  // Two products of 64 bytes begin in a cycle; panels of one vector are held up by what they load.
-  const bool narrow = c.y.channels / c.groups <= 16;
+  // Two products of 64 bytes begin in a cycle; panels of one vector are held up by what they load, windows
+  // over short rows by where each column is read (gathered_convolution.cpp; 8 x 8 positions on a Zen 4).
+  const std::int64_t given = c.y.channels / c.groups;
+  const bool narrow = given <= 16, gathered = given > 32 && c.window.taps() > 1 && c.y.columns() < 14;
+  const double begun = narrow ? 1.66 : gathered ? 1.5 : 1.86;
   const double positions = static_cast<double>(c.y.height * c.y.columns());
   const double weights = in * out * static_cast<double>(c.window.height * c.window.width);
-  return summed_quads(c) * vectors / (narrow ? 1.66 : 1.86) + positions * vectors * (narrow ? 7 : 5) +
+  return summed_quads(c) * vectors / begun + positions * vectors * (narrow ? 7 : 5) +
          cycles_of_far_weights(weights);
 }
 

@@ -6,7 +6,7 @@
 #define HWY_TARGET_INCLUDE "superstep/target/cpu/kernels/bytes/integer_finish.cpp"
 #include <hwy/foreach_target.h>
 
-#include "superstep/target/cpu/kernels/core/vector-inl.h"
+#include "superstep/target/cpu/kernels/core/vector_math-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace superstep::kernels::HWY_NAMESPACE {
@@ -73,7 +73,7 @@ HWY_INLINE void finish_columns(const IntegerBlock& b, std::int64_t channel, std:
       if constexpr (addend == Addend::floats) v = hn::Add(v, load_first(added + i * lanes, n));
       if constexpr (addend == Addend::bytes)
         v = hn::Add(v, hn::Mul(hn::Sub(load_first(bytes + i * lanes, n), added_zero), added_scale));
-      v = hn::Add(hn::Max(v, none), hn::Mul(hn::Min(v, none), slope));
+      v = b.hard_swish ? hard_swish(v) : hn::Add(hn::Max(v, none), hn::Mul(hn::Min(v, none), slope));
       if constexpr (sizeof(T) == 1)
         store_bytes(v, inverse, zero, result + i * lanes, n);
       else

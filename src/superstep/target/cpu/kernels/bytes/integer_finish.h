@@ -22,6 +22,8 @@ struct IntegerBlock {
   float inverse_scale, zero_point;  // of bytes: round(v * inverse_scale) + zero_point, halves to even
   const std::uint8_t* added_bytes = nullptr;  // [columns][channels] in place of `added`, or null
   float added_scale = 0, added_zero = 0;
+  bool hard_swish =
+      false;  // v * min(max(v / 6 + 1/2, 0), 1) in place of the rectifier; where nothing is added
 };
 
 // What a loop was compiled to add.

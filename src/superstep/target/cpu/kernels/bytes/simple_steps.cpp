@@ -15,11 +15,12 @@ bool adds(ElementType type) { return type == ElementType::f32 || type == Element
 SimpleSteps simple_steps(const Epilogue& epilogue) {
   SimpleSteps found;
   for (const EpilogueStep& step : epilogue.steps) {
-    const bool first = found.slope == 1 && !found.added;
+    const bool active = found.slope != 1 || found.hard_swish, first = !active && !found.added;
     if (step.op == EpilogueOp::scale_channels && first && !found.bias && !found.factor) {
       found.factor = true;
-    } else if (step.op == EpilogueOp::bias && first && !found.bias) {
+    } else if (step.op == EpilogueOp::bias && !active && !found.bias) {
       found.bias = true;
+      found.added_first = found.added;
     } else if (step.op == EpilogueOp::add && adds(step.type) && first) {
       found.added = true;
       found.added_column = step.column_stride;
@@ -27,7 +28,9 @@ SimpleSteps simple_steps(const Epilogue& epilogue) {
       found.added_bytes = step.type == ElementType::u8;
       found.added_scale = step.alpha;
       found.added_zero = step.beta;
-    } else if (is_rectifier(step) && found.slope == 1) {
+    } else if (step.op == EpilogueOp::activate && step.activation == Activation::hard_swish && first) {
+      found.hard_swish = true;
+    } else if (is_rectifier(step) && !active) {
       found.slope = step.activation == Activation::relu ? 0 : step.alpha;
     } else {
       found.simple = false;
@@ -44,8 +47,9 @@ const void* take_operands(const SimpleSteps& steps, const void* const* operands,
       scale[channel] = block.scale[channel] * factors[channel];
     block.scale = scale;
   }
+  const void* added = steps.added_first ? *operands++ : nullptr;
   if (steps.bias) block.bias = static_cast<const float*>(*operands++) + first_channel;
-  return steps.added ? *operands : nullptr;
+  return steps.added && !steps.added_first ? *operands : added;
 }
 
 void set_added(const SimpleSteps& steps, const void* tensor, std::int64_t at, std::int64_t stride,

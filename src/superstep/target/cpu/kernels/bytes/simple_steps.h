@@ -1,5 +1,6 @@
 // Epilogues that products of bytes apply while their sums are in registers: a factor a channel, a bias, a
-// tensor added and a rectifier at most, in this order. Internal to the kernels.
+// tensor added and a rectifier, or a hard swish where nothing is added, at most, in this order; the tensor
+// may come before the bias, which is a rounding's difference. Internal to the kernels.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +12,10 @@ namespace superstep::kernels {
 
 struct SimpleSteps {
   bool simple = true, factor = false, bias = false, added = false;
+  bool hard_swish = false;
   float slope = 1;
   std::int64_t added_column = 0, added_row = 0;  // strides of the tensor; 0: the result's own
+  bool added_first = false;                      // its operand comes before the bias's
   bool added_bytes = false;                      // the tensor is u8: (byte - added_zero) * added_scale
   float added_scale = 0, added_zero = 0;
 };

@@ -30,6 +30,32 @@ void copy_bits_row(const void* x, void* y, const CopyRow& row) {
   }
 }
 
+template <class From, class To, void row(const void*, void*, const CopyRow&)>
+void each_row(const From* from, To* to, const CopyRows& rows) {
+  for (std::int64_t i = 0; i < rows.count; ++i) row(from + i * rows.x_step, to + i * rows.y_step, rows.row);
+}
+
+// Of a number of bytes that is known: some instructions in place of a call.
+template <std::size_t bytes, class T>
+void short_rows(const T* from, T* to, const CopyRows& rows) {
+  for (std::int64_t i = 0; i < rows.count; ++i)
+    std::memcpy(to + i * rows.y_step, from + i * rows.x_step, bytes);
+}
+
+template <class T>
+void copy_bits_rows(const void* x, void* y, const CopyRows& rows) {
+  const auto* from = static_cast<const T*>(x);
+  auto* to = static_cast<T*>(y);
+  switch (rows.row.x_stride == 1 ? static_cast<std::size_t>(rows.row.length) * sizeof(T) : 0) {
+    case 16: return short_rows<16>(from, to, rows);
+    case 32: return short_rows<32>(from, to, rows);
+    case 64: return short_rows<64>(from, to, rows);
+    case 128: return short_rows<128>(from, to, rows);
+    case 256: return short_rows<256>(from, to, rows);
+    default: return each_row<T, T, copy_bits_row<T>>(from, to, rows);
+  }
+}
+
 template <class From, class To>
 HWY_INLINE To convert_one(From value) {
   return static_cast<To>(static_cast<float>(value));
@@ -50,6 +76,11 @@ void convert_row(const void* x, void* y, const CopyRow& row) {
     return;
   }
   for (; i < row.length; ++i) to[i] = convert_one<From, To>(from[i * row.x_stride]);
+}
+
+template <class From, class To>
+void convert_rows(const void* x, void* y, const CopyRows& rows) {
+  each_row<From, To, convert_row<From, To>>(static_cast<const From*>(x), static_cast<To*>(y), rows);
 }
 
 // x has unit stride along the columns, y along the rows.
@@ -75,12 +106,12 @@ void transpose_converting(const void* x, void* y, const CopyTile& t) {
 
 template <class From, class To>
 CopyFunctions converting() {
-  return {convert_row<From, To>, transpose_converting<From, To>};
+  return {convert_row<From, To>, convert_rows<From, To>, transpose_converting<From, To>};
 }
 
 template <class T>
 CopyFunctions bits() {
-  return {copy_bits_row<T>, transpose_bits<T>};
+  return {copy_bits_row<T>, copy_bits_rows<T>, transpose_bits<T>};
 }
 
 CopyFunctions copy_functions(ElementType from, ElementType to) {
@@ -195,17 +226,30 @@ class CopyKernel : public Kernel {
   std::int64_t x_size_, y_size_;
 };
 
+// The last outer axis is gone along by the loop itself; the first one is what parts are of.
 class RowCopyKernel final : public CopyKernel {
  public:
   template <class... Args>
-  RowCopyKernel(CopyRow row, Args&&... args) : CopyKernel(std::forward<Args>(args)...), row_(row) {}
+  RowCopyKernel(CopyRow row, Args&&... args)
+      : CopyKernel(std::forward<Args>(args)...), rows_{row, 1, 0, 0}, alone_(outer_.size() == 1) {
+    if (outer_.empty()) return;
+    rows_ = {row, outer_.back().extent, outer_.back().x, outer_.back().y};
+    if (!alone_) outer_.pop_back();
+  }
 
  private:
   void copy(const Arguments& arguments, PartRange range) const override {
-    visit(arguments, range, [&](const void* x, void* y) { functions_.row(x, y, row_); });
+    if (!alone_)
+      return visit(arguments, range, [&](const void* x, void* y) { functions_.rows(x, y, rows_); });
+    CopyRows rows = rows_;
+    rows.count = range.end - range.begin;
+    functions_.rows(static_cast<const std::byte*>(arguments.inputs[0]) + range.begin * rows.x_step * x_size_,
+                    static_cast<std::byte*>(arguments.outputs[0]) + range.begin * rows.y_step * y_size_,
+                    rows);
   }
 
-  CopyRow row_;
+  CopyRows rows_;
+  bool alone_;  // the last outer axis is the first one
 };
 
 class TileCopyKernel final : public CopyKernel {

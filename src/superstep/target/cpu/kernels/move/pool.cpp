@@ -71,6 +71,38 @@ TapLists expand_rows(const TapLists& planes, const TapLists& rows, std::int64_t 
   return all;
 }
 
+// Results first, first + 1, ... of a row (count of them) whose windows have the same taps, each next one
+// `source_step` positions further.
+struct ColumnRun {
+  std::int64_t first, count, source_step;
+};
+
+// Does column `w` go on where the run's `count` columns end?
+bool goes_on(const TapLists& columns, const ColumnRun& run, std::int64_t w, std::int64_t source_step) {
+  const auto& begin = columns[static_cast<std::size_t>(run.first)];
+  const auto& here = columns[static_cast<std::size_t>(w)];
+  return std::ranges::equal(begin, here, [&](const TapSource& a, const TapSource& b) {
+    return a.tap == b.tap && b.source == a.source + (w - run.first) * source_step;
+  });
+}
+
+std::vector<ColumnRun> column_runs(const TapLists& columns) {
+  std::vector<ColumnRun> runs;
+  for (std::int64_t w = 0; w < static_cast<std::int64_t>(columns.size()); ++w) {
+    const auto source = [&](std::int64_t at) { return columns[static_cast<std::size_t>(at)][0].source; };
+    if (!runs.empty()) {
+      ColumnRun& run = runs.back();
+      const std::int64_t step = run.count == 1 ? source(w) - source(run.first) : run.source_step;
+      if (goes_on(columns, run, w, step)) {
+        run.source_step = step, ++run.count;
+        continue;
+      }
+    }
+    runs.push_back({w, 1, 0});
+  }
+  return runs;
+}
+
 class PoolKernel : public Kernel {
  public:
   PoolKernel(KernelInfo info, const Pool& pool, TapLists rows, TapLists columns, PoolLoops loops)
@@ -113,7 +145,8 @@ class PoolKernel : public Kernel {
 class PoolForward final : public PoolKernel {
  public:
   template <class... Args>
-  explicit PoolForward(Args&&... args) : PoolKernel(std::forward<Args>(args)...) {
+  explicit PoolForward(Args&&... args)
+      : PoolKernel(std::forward<Args>(args)...), column_runs_(column_runs(columns_)) {
     info_.parts = std::clamp<std::int64_t>(pool_.y.height, 1, most_parts);
   }
   void run(const Arguments& arguments) const override { run_rows(arguments, {0, pool_.y.height}); }
@@ -124,9 +157,10 @@ class PoolForward final : public PoolKernel {
  private:
   void run_rows(const Arguments& arguments, PartRange rows) const {
     for (std::int64_t h = rows.begin; h < rows.end; ++h)
-      for (std::int64_t w = 0; w < pool_.y.width; ++w) run_position(arguments, h, w);
+      for (const ColumnRun& run : column_runs_) run_columns(arguments, h, run);
   }
-  void run_position(const Arguments& arguments, std::int64_t h, std::int64_t w) const {
+  void run_columns(const Arguments& arguments, std::int64_t h, const ColumnRun& columns_run) const {
+    const std::int64_t w = columns_run.first;
     const auto &rows = rows_[static_cast<std::size_t>(h)], &columns = columns_[static_cast<std::size_t>(w)];
     const auto x_size = static_cast<std::int64_t>(size_in_bytes(pool_.x.type));
     const auto y_size = static_cast<std::int64_t>(size_in_bytes(pool_.y.type));
@@ -148,7 +182,11 @@ class PoolForward final : public PoolKernel {
                       &factor,
                       y + y_offset * y_size,
                       winners ? winners + dense_offset : nullptr,
-                      false};
+                      false,
+                      columns_run.count,
+                      columns_run.source_step * pool_.x.batch * pool_.x.column_stride,
+                      pool_.y.batch * pool_.y.column_stride,
+                      pool_.y.batch * pool_.y.channels};
           for (const TapSource& row : rows)
             for (const TapSource& column : columns) {
               numbers[static_cast<std::size_t>(run.taps)] = number(row, column);
@@ -158,6 +196,8 @@ class PoolForward final : public PoolKernel {
           (pool_.pooling == Pooling::max ? loops_.max : loops_.average)(run);
         });
   }
+
+  std::vector<ColumnRun> column_runs_;
 };
 
 class PoolGradient final : public PoolKernel {

@@ -1,6 +1,6 @@
 #include "superstep/target/cpu/kernels/move/pool_loops.h"
 
-#include <algorithm>
+#include <cstddef>
 
 #include "superstep/target/cpu/kernels/core/vector_targets.h"
 
@@ -26,17 +26,26 @@ HWY_INLINE const T* operand(const PoolRun& run, std::int64_t tap) {
   return static_cast<const T*>(run.operands[tap]);
 }
 
+// body(where in the operands, in the results, in the winners, elements) of every vector of every window.
+template <class Body>
+HWY_INLINE void for_each_result(const PoolRun& run, const Body& body) {
+  for (std::int64_t p = 0; p < run.positions; ++p)
+    for_each_vector(run.n, [&](std::int64_t i, std::size_t n) HWY_ATTR {
+      body(p * run.operand_step + i, p * run.result_step + i, p * run.winner_step + i, n);
+    });
+}
+
 // The largest alone, or NaN where a tap is.
 template <class From, class To>
 void largest_loop(const PoolRun& run) {
   To* result = static_cast<To*>(run.result);
-  for_each_vector(run.n, [&](std::int64_t i, std::size_t n) HWY_ATTR {
-    V best = load_first(operand<From>(run, 0) + i, n);
+  for_each_result(run, [&](std::int64_t x, std::int64_t y, std::int64_t, std::size_t n) HWY_ATTR {
+    V best = load_first(operand<From>(run, 0) + x, n);
     for (std::int64_t tap = 1; tap < run.taps; ++tap) {
-      const V v = load_first(operand<From>(run, tap) + i, n);
+      const V v = load_first(operand<From>(run, tap) + x, n);
       best = hn::IfThenElse(hn::Or(hn::Gt(v, best), hn::IsNaN(v)), v, best);
     }
-    store_first(best, result + i, n);
+    store_first(best, result + y, n);
   });
 }
 
@@ -44,48 +53,52 @@ template <class From, class To>
 void max_loop(const PoolRun& run) {
   if (!run.winners) return largest_loop<From, To>(run);
   To* result = static_cast<To*>(run.result);
-  for_each_vector(run.n, [&](std::int64_t i, std::size_t n) HWY_ATTR {
-    V best = load_first(operand<From>(run, 0) + i, n);
+  for_each_result(run, [&](std::int64_t x, std::int64_t y, std::int64_t at, std::size_t n) HWY_ATTR {
+    V best = load_first(operand<From>(run, 0) + x, n);
     V winner = constant(run.numbers[0]);
     for (std::int64_t tap = 1; tap < run.taps; ++tap) {
-      const V v = load_first(operand<From>(run, tap) + i, n);
+      const V v = load_first(operand<From>(run, tap) + x, n);
       const Mask wins = hn::Or(hn::Gt(v, best), hn::IsNaN(v));
       best = hn::IfThenElse(wins, v, best);
       winner = hn::IfThenElse(wins, constant(run.numbers[tap]), winner);
     }
-    store_first(best, result + i, n);
-    store_first(winner, run.winners + i, n);
+    store_first(best, result + y, n);
+    store_first(winner, run.winners + at, n);
   });
+}
+
+// Of one window, from element `i` on, in vectors of `width` bytes and then of half as many: the few channels
+// of a single sample fill no vector of 64. `x`: where in the operands.
+template <std::size_t width>
+HWY_INLINE void max_bytes_from(const PoolRun& run, std::int64_t x, std::uint8_t* result, std::int64_t i) {
+  const hn::CappedTag<std::uint8_t, width> bytes;
+  const auto step = static_cast<std::int64_t>(hn::Lanes(bytes));
+  for (; i + step <= run.n; i += step) {
+    auto best = hn::LoadU(bytes, operand<std::uint8_t>(run, 0) + x + i);
+    for (std::int64_t tap = 1; tap < run.taps; ++tap)
+      best = hn::Max(best, hn::LoadU(bytes, operand<std::uint8_t>(run, tap) + x + i));
+    hn::StoreU(best, bytes, result + i);
+  }
+  if constexpr (width > 1)
+    if (i < run.n) max_bytes_from<width / 2>(run, x, result, i);
 }
 
 // Bytes as they are, without winners.
 void max_bytes_loop(const PoolRun& run) {
-  const hn::ScalableTag<std::uint8_t> bytes;
-  const auto width = static_cast<std::int64_t>(hn::Lanes(bytes));
   auto* result = static_cast<std::uint8_t*>(run.result);
-  std::int64_t i = 0;
-  for (; i + width <= run.n; i += width) {
-    auto best = hn::LoadU(bytes, operand<std::uint8_t>(run, 0) + i);
-    for (std::int64_t tap = 1; tap < run.taps; ++tap)
-      best = hn::Max(best, hn::LoadU(bytes, operand<std::uint8_t>(run, tap) + i));
-    hn::StoreU(best, bytes, result + i);
-  }
-  for (; i < run.n; ++i) {
-    result[i] = operand<std::uint8_t>(run, 0)[i];
-    for (std::int64_t tap = 1; tap < run.taps; ++tap)
-      result[i] = std::max(result[i], operand<std::uint8_t>(run, tap)[i]);
-  }
+  for (std::int64_t p = 0; p < run.positions; ++p)
+    max_bytes_from<64>(run, p * run.operand_step, result + p * run.result_step, 0);
 }
 
 template <class From, class To>
 void average_loop(const PoolRun& run) {
   To* result = static_cast<To*>(run.result);
   const V factor = constant(run.factors[0]);
-  for_each_vector(run.n, [&](std::int64_t i, std::size_t n) HWY_ATTR {
+  for_each_result(run, [&](std::int64_t x, std::int64_t y, std::int64_t, std::size_t n) HWY_ATTR {
     V sum = hn::Zero(f32_tag);
     for (std::int64_t tap = 0; tap < run.taps; ++tap)
-      sum = hn::Add(sum, load_first(operand<From>(run, tap) + i, n));
-    store_first(hn::Mul(sum, factor), result + i, n);
+      sum = hn::Add(sum, load_first(operand<From>(run, tap) + x, n));
+    store_first(hn::Mul(sum, factor), result + y, n);
   });
 }
 

@@ -20,6 +20,9 @@ struct PoolRun {
   void* result;                       // y, or dx
   std::uint8_t* winners;              // forward max: the argmax to write, or null
   bool accumulate;                    // gradient: add to the result
+  // Forward: so many windows one after another, whose operands, results and winners lie so many elements
+  // further each time.
+  std::int64_t positions = 1, operand_step = 0, result_step = 0, winner_step = 0;
 };
 
 using PoolLoop = void(const PoolRun& run);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "superstep/base/system/pair_rate.h"
 #include "superstep/target/cpu/kernels/core/instruction_set.h"
 #include "superstep/target/cpu/kernels/winograd/winograd_grid.h"
 #include "superstep/target/cpu/kernels/winograd/winograd_loops.h"
@@ -16,10 +17,28 @@ namespace {
 double multiply_adds_a_cycle(ElementType products) {
   return multiplied_as(products) == ElementType::bf16 ? 64 : 32;
 }
-// Those that Winograd's small products reach, a little work for each vector of results (added there) aside.
+// What products of pairs take beside f32's: of their rate the share that Winograd's small products reach (a
+// little work for each vector of results, added there, aside); cycles of a position of a bf16 image, brought
+// to f32 before its transform, and of one of a result, rounded to bf16; how many times as fast weights come.
+struct PairCosts {
+  double rate, widened, narrowed, reading;
+};
+// Where two products begin in a cycle (Zen 5), and where one does (Zen 4): cycles are counted in products, so
+// that caches and conversions give about twice as much in one. Layers of 16 to 128 channels lie within a
+// fifth of the clock there; by the first they were expected to take 1.4 to 1.8 times as long as they do.
+constexpr PairCosts of_two{.rate = 0.8, .widened = 1.5, .narrowed = 4, .reading = 1},
+    of_one{.rate = 1, .widened = 1, .narrowed = 2, .reading = 2};
+
+// Of products in f32 the first, whatever the processor.
+const PairCosts& costs_of(ElementType products) {
+  const bool one = multiplied_as(products) == ElementType::bf16 &&
+                   instruction_set() == InstructionSet::avx512_bf16 && !begins_two_pair_products();
+  return one ? of_one : of_two;
+}
+
 double winograd_rate(ElementType products) {
   const double rate = multiply_adds_a_cycle(products);
-  return rate > 32 ? 0.8 * rate : rate;
+  return rate > 32 ? costs_of(products).rate * rate : rate;
 }
 constexpr double call_cycles = 25;   // of a matrix product
 constexpr double gain_wanted = 0.9;  // of the direct time: estimates are not exact
@@ -30,9 +49,7 @@ struct TransformCycles {
 };
 constexpr TransformCycles transforms[] = {
     {45, 45, 45, 40, 60}, {95, 85, 80, 70, 90}, {125, 135, 120, 110, 130}};
-constexpr double piece_cycles = 35;     // of a transform's call: once a tile
-constexpr double widened_cycles = 1.5;  // a position of a bf16 image, brought to f32 before its transform
-constexpr double narrowed_cycles = 4;   // a position of a bf16 result, from f32
+constexpr double piece_cycles = 35;  // of a transform's call: once a tile
 
 const TransformCycles& transform_of(std::int64_t tile) { return transforms[tile - smallest_winograd_tile]; }
 
@@ -58,13 +75,14 @@ double weight_count(const Convolution& c) {
 }
 
 // Of a transform, for 16 channels of one sample of an image.
-double input_cycles(const Image& image, std::int64_t side, double cycles) {
-  return cycles + (image.type == ElementType::bf16 ? static_cast<double>(side * side) * widened_cycles : 0);
+double input_cycles(const Image& image, std::int64_t side, double cycles, const PairCosts& costs) {
+  return cycles + (image.type == ElementType::bf16 ? static_cast<double>(side * side) * costs.widened : 0);
 }
 
 double forward_cycles(const Convolution& c, ConvolutionPass pass, const WinogradForm& form) {
   const Sides side = sides_of(c, pass);
   const WinogradGrid grid(form.tile, side.result);
+  const PairCosts& costs = costs_of(form.products);
   const auto planes = static_cast<double>(grid.planes()),
              columns = static_cast<double>(grid.count() * side.result.planes),
              depth = static_cast<double>(side.source.channels * c.window.depth),
@@ -81,17 +99,16 @@ double forward_cycles(const Convolution& c, ConvolutionPass pass, const Winograd
   const double products = planes * (columns * out * (16 * depth / winograd_rate(form.products) + 2) +
                                     blocks * panels * call_cycles);
   const double pieces = columns / static_cast<double>(grid.batch) * (1 + panels) * piece_cycles;
-  const double narrowed = side.result.type == ElementType::bf16
-                              ? static_cast<double>(form.tile * form.tile) * narrowed_cycles
-                              : 0;
-  const double bytes = size * planes * weight_count(c);
-  double cycles =
-      products +
-      columns *
-          (in * read * input_cycles(side.source, form.tile + 2, t.input) + out * (t.output + narrowed)) +
-      pieces + std::max(reading_cycles(bytes), (blocks - 1) * std::min(bytes / 16, reading_cycles(bytes)));
+  const double narrowed =
+      side.result.type == ElementType::bf16 ? static_cast<double>(form.tile * form.tile) * costs.narrowed : 0;
+  const double bytes = size * planes * weight_count(c), read_once = reading_cycles(bytes) / costs.reading;
+  double cycles = products +
+                  columns * (in * read * input_cycles(side.source, form.tile + 2, t.input, costs) +
+                             out * (t.output + narrowed)) +
+                  pieces +
+                  std::max(read_once, (blocks - 1) * std::min(bytes / 16 / costs.reading, read_once));
   if (!c.constant_weights)
-    cycles += weight_count(c) / 16 * t.filter + (bytes > 4 * 1024 * 1024 ? 2 * reading_cycles(bytes) : 0);
+    cycles += weight_count(c) / 16 * t.filter + (bytes > 4 * 1024 * 1024 ? 2 * read_once : 0);
   return cycles;
 }
 
@@ -106,13 +123,14 @@ double weight_gradient_cycles(const Convolution& c, const WinogradForm& form) {
   const double blocks = std::max(1.0, columns / block);
   const double chunks = std::max(1.0, in / 4), panels = std::max(1.0, out / 4);
   const TransformCycles& t = transform_of(form.tile);
+  const PairCosts& costs = costs_of(form.products);
   const double products =
       planes * (out * channels * (16 * columns / winograd_rate(form.products) + 3 * blocks) +
                 blocks * chunks * panels * call_cycles);
   const double pieces = columns / static_cast<double>(grid.batch) * chunks * panels * 2 * piece_cycles;
   return products +
-         columns * (in * panels * input_cycles(c.x, form.tile + 2, t.input) +
-                    out * chunks * input_cycles(c.y, form.tile, t.output_gradient)) +
+         columns * (in * panels * input_cycles(c.x, form.tile + 2, t.input, costs) +
+                    out * chunks * input_cycles(c.y, form.tile, t.output_gradient, costs)) +
          pieces + channels * out * t.filter_gradient;
 }
 

@@ -7,8 +7,8 @@ namespace superstep::kernels {
 
 // Cycles of one core for a run with full vectors of 16 lanes (narrower ones change all counts alike, near
 // enough), what reading weights from beyond the second-level cache costs included, and the packing of weights
-// that change from step to step. The constants were measured on Zen 5; on it the estimates lie within a fifth
-// of the clock for most of the layers that bench_winograd prints.
+// that change from step to step. The constants were measured on Zen 5, those of bf16 on Zen 4 as well; there
+// the estimates lie within a fifth of the clock for most of the layers that bench_winograd prints.
 double direct_cycles(const Convolution& convolution, ConvolutionPass pass);
 double winograd_cycles(const Convolution& convolution, ConvolutionPass pass, const WinogradForm& form);
 

@@ -284,13 +284,14 @@ class EpilogueMatcher {
     }
   }
 
-  // x * sigmoid(x).
+  // x * sigmoid(x), either of them rounded on the way (in bf16: the sigmoid of x as f32, rounded again).
   bool match_silu(const Node& node) {
     for (std::size_t side : {0u, 1u}) {
-      const ValueId x = node.inputs[side], gate = node.inputs[1 - side];
-      if (!is_member(gate)) continue;
+      const ValueId x = node.inputs[side], gate = behind_casts(graph_, node.inputs[1 - side]);
+      if (!is_member(node.inputs[1 - side]) || !is_member(gate)) continue;
       const Node& sigmoid = graph_.node(graph_.value(gate).producer);
-      if (sigmoid.op != "Sigmoid" || sigmoid.inputs[0] != x || !match(x)) continue;
+      if (sigmoid.op != "Sigmoid") continue;
+      if (behind_casts(graph_, sigmoid.inputs[0]) != behind_casts(graph_, x) || !match(x)) continue;
       result_.epilogue.activate(Activation::silu);
       return true;
     }

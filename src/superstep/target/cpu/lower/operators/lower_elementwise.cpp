@@ -269,9 +269,19 @@ class EpilogueMatcher {
                                               [&](ValueId term) { return depends_on_product(term); }) != 1)
       return false;
     if (!match(*chain)) return false;
-    for (auto term = terms.begin(); term != terms.end(); ++term)
-      if (term != chain && (is_member(*term) || !add_operand(kernels::EpilogueOp::add, *term))) return false;
+    for (auto term = terms.begin(); term != terms.end(); ++term) {
+      const ValueId read = before_widening(*term);
+      if (term != chain && (is_member(read) || !add_operand(kernels::EpilogueOp::add, read))) return false;
+    }
     return true;
+  }
+
+  // A bf16 that the group widens is read as it is: epilogues widen what they add.
+  ValueId before_widening(ValueId id) const {
+    if (!is_member(id) || lowering_.type(id).element != ElementType::f32) return id;
+    const Node& node = graph_.node(graph_.value(id).producer);
+    const bool widens = node.op == "Cast" && lowering_.type(node.inputs[0]).element == ElementType::bf16;
+    return widens ? node.inputs[0] : id;
   }
 
   void collect_terms(const Node& node, std::vector<ValueId>& terms) const {

@@ -35,6 +35,8 @@ struct AutocastOptions {
   // Convolutions that keep channels apart sum none, and go by those that they have instead: where nothing is
   // trained half the bytes are worth the rounding. Otherwise they stay in f32.
   bool depthwise = false;
+  // The model is to be trained: whoever chooses what is kept counts gradients as well.
+  bool trained = false;
   // Results of products that stay in f32 all the same, by name: a target that gains nothing from the reduced
   // type there says so (target::Target::slow_in_bf16).
   std::set<std::string, std::less<>> kept = {};

@@ -137,9 +137,10 @@ std::optional<DraftStep> joined_in_bands(const DraftStep& last, const DraftStep&
 }  // namespace
 
 std::optional<JoinedStep> joined_step(std::span<const DraftStep> steps, const DraftStep& step) {
+  const bool over_image = kernels::is_planar(*step.kernel) || kernels::is_planar_gradient(*step.kernel);
   for (std::size_t i = steps.size(); i-- > 0;) {
     if (auto both = joined_over_image(steps[i], step)) return JoinedStep{i, std::move(*both)};
-    if (!kernels::is_planar(*step.kernel) || !may_go_before(steps[i], step)) break;
+    if (!over_image || !may_go_before(steps[i], step)) break;
   }
   if (steps.empty()) return std::nullopt;
   auto both = joined_in_bands(steps.back(), step);

@@ -206,6 +206,10 @@ Prepared prepare(const PlanarWeightGradient& g) {
   return std::make_unique<PlanarGradientKernel>(std::move(info), g);
 }
 
+bool is_planar_gradient(const Kernel& kernel) {
+  return dynamic_cast<const PlanarGradientKernel*>(&kernel) != nullptr;
+}
+
 std::optional<PlanarWeightGradient> joined_gradients(const Kernel& first, const Kernel& second) {
   const auto* a = dynamic_cast<const PlanarGradientKernel*>(&first);
   const auto* b = dynamic_cast<const PlanarGradientKernel*>(&second);

@@ -27,6 +27,8 @@ struct PlanarWeightGradient {
 
 Prepared prepare(const PlanarWeightGradient& gradient);
 
+bool is_planar_gradient(const Kernel& kernel);
+
 // What makes the results of both kernels in one pass over their x; nothing where they are no two such
 // gradients of the same window.
 std::optional<PlanarWeightGradient> joined_gradients(const Kernel& first, const Kernel& second);

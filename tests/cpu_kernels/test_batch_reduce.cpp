@@ -90,14 +90,16 @@ TEST(BatchReduce, AgreesWithNaiveLoops) {
   const InstructionSet first = instruction_set();
   for (const InstructionSet set : available_instruction_sets()) {
     set_instruction_set(set);
-    for (const Case& t :
-         {Case{64, 60, 64, 1, false, false}, Case{64, 60, 300, 1, false, false},
-          Case{64, 13, 65, 1, true, false}, Case{64, 24, 128, 9, false, false},
-          Case{40, 12, 200, 3, true, false}, Case{64, 11, 300, 2, false, false},
-          Case{64, 30, 1024, 1, true, false}, Case{16, 504, 257, 2, false, false},
-          Case{7, 33, 600, 2, false, false}, Case{64, 48, 260, 1, true, true},
-          Case{64, 18, 72, 5, false, true}, Case{8, 13, 27, 9, false, false}, Case{8, 25, 8, 9, true, false},
-          Case{3, 12, 40, 2, false, true}, Case{1, 7, 5, 3, true, true}, Case{4, 1, 9, 27, false, false}})
+    for (const Case& t : {Case{64, 60, 64, 1, false, false},  Case{64, 60, 300, 1, false, false},
+                          Case{64, 13, 65, 1, true, false},   Case{64, 24, 128, 9, false, false},
+                          Case{40, 12, 200, 3, true, false},  Case{64, 11, 300, 2, false, false},
+                          Case{64, 30, 1024, 1, true, false}, Case{16, 504, 257, 2, false, false},
+                          Case{64, 8, 256, 1, false, false},  Case{64, 3, 301, 3, true, false},
+                          Case{32, 12, 513, 2, false, true},  Case{64, 5, 700, 1, true, true},
+                          Case{7, 33, 600, 2, false, false},  Case{64, 48, 260, 1, true, true},
+                          Case{64, 18, 72, 5, false, true},   Case{8, 13, 27, 9, false, false},
+                          Case{8, 25, 8, 9, true, false},     Case{3, 12, 40, 2, false, true},
+                          Case{1, 7, 5, 3, true, true},       Case{4, 1, 9, 27, false, false}})
       for (const ProductMaker maker : {ProductMaker::libxsmm, ProductMaker::portable})
         expect_agrees(t, maker);
   }

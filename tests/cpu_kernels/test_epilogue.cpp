@@ -46,19 +46,15 @@ double slope(const EpilogueStep& s, double t) {
 }
 
 EpilogueStep random_step(RandomStream& random) {
-  static constexpr EpilogueOp ops[] = {EpilogueOp::bias,
-                                       EpilogueOp::scale_channels,
-                                       EpilogueOp::scale,
-                                       EpilogueOp::add,
-                                       EpilogueOp::multiply,
-                                       EpilogueOp::activate,
-                                       EpilogueOp::activation_gradient,
-                                       EpilogueOp::save};
+  static constexpr EpilogueOp ops[] = {
+      EpilogueOp::bias,     EpilogueOp::scale_channels, EpilogueOp::scale,    EpilogueOp::add,
+      EpilogueOp::subtract, EpilogueOp::multiply,       EpilogueOp::activate, EpilogueOp::activation_gradient,
+      EpilogueOp::save};
   static constexpr Activation forward[] = {Activation::relu, Activation::leaky_relu, Activation::sigmoid,
                                            Activation::tanh, Activation::gelu_erf,   Activation::silu};
   static constexpr Activation backward[] = {Activation::relu, Activation::leaky_relu, Activation::sigmoid,
                                             Activation::tanh, Activation::silu};
-  EpilogueStep step{.op = ops[random.below(8)], .alpha = 0.1f};
+  EpilogueStep step{.op = ops[random.below(9)], .alpha = 0.1f};
   if (step.op == EpilogueOp::activate) step.activation = forward[random.below(6)];
   if (step.op == EpilogueOp::activation_gradient) {
     step.activation = backward[random.below(5)];
@@ -93,10 +89,7 @@ Epilogue make_epilogue(std::uint64_t seed) {
 }
 
 bool is_vector(EpilogueOp op) { return op == EpilogueOp::bias || op == EpilogueOp::scale_channels; }
-bool is_tensor(EpilogueOp op) {
-  return op == EpilogueOp::add || op == EpilogueOp::multiply || op == EpilogueOp::activation_gradient ||
-         op == EpilogueOp::save;
-}
+bool is_tensor(EpilogueOp op) { return op == EpilogueOp::save || EpilogueStep{.op = op}.reads_tensor(); }
 
 // The operands of a list over tensors of `elements` values with `channels` channels.
 struct Operands {
@@ -129,6 +122,7 @@ struct Operands {
       switch (s.op) {
         case EpilogueOp::bias:
         case EpilogueOp::add: v += operand(); break;
+        case EpilogueOp::subtract: v -= operand(); break;
         case EpilogueOp::scale_channels:
         case EpilogueOp::multiply: v *= operand(); break;
         case EpilogueOp::scale: v *= static_cast<double>(s.alpha); break;

@@ -3,73 +3,33 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "superstep/base/random.h"
 #include "superstep/target/cpu/kernels/convolution/planar.h"
 #include "superstep/target/cpu/kernels/core/bands.h"
 #include "superstep/target/cpu/kernels/elementwise/vector_program.h"
 #include "tests/cpu_kernels/support/assumed_cache.h"
 #include "tests/cpu_kernels/support/check.h"
+#include "tests/cpu_kernels/support/planes.h"
 
 namespace superstep::kernels {
 namespace {
-
-std::int64_t pick(RandomStream& random, std::int64_t low, std::int64_t high) {
-  return low + static_cast<std::int64_t>(random.below(static_cast<std::uint64_t>(high - low + 1)));
-}
-
-ElementType pick_type(RandomStream& random) {
-  return random.below(3) == 0 ? ElementType::bf16 : ElementType::f32;
-}
-
-Planes random_planes(RandomStream& random, std::int64_t channels, std::int64_t height, std::int64_t width,
-                     std::int64_t batch) {
-  Planes planes{.channels = channels, .height = height, .width = width, .type = pick_type(random)};
-  planes.row = width + (random.below(2) ? pick(random, 1, 5) : 0);
-  planes.channel = height * planes.row + (random.below(2) ? pick(random, 1, 9) : 0);
-  planes.sample = channels * planes.channel + (random.below(2) ? pick(random, 1, 9) : 0);
-  if (random.below(3) == 0) {  // samples within channels
-    planes.sample = height * planes.row;
-    planes.channel = batch * planes.sample;
-  }
-  return planes;
-}
 
 // Small extents, any window that may go on by one column, up to three parts.
 PlanarConvolution random_convolution(std::uint64_t seed) {
   RandomStream random(seed);
   PlanarConvolution c;
   c.batch = pick(random, 1, 3);
-  Window& w = c.window;
-  w.height = pick(random, 1, 6), w.width = pick(random, 1, 7);
-  w.stride_h = pick(random, 1, 3);
-  w.dilation_h = pick(random, 1, 2), w.dilation_w = pick(random, 1, 3);
-  w.pad_top = pick(random, 0, 4), w.pad_left = pick(random, 0, 5);
-  const std::int64_t height = pick(random, 1, 12), width = pick(random, 1, 90);
-  const auto outputs = [](std::int64_t extent, std::int64_t reach, std::int64_t pad, std::int64_t behind,
-                          std::int64_t stride) {
-    return std::max<std::int64_t>(1, (extent + pad + behind - reach) / stride + 1);
-  };
-  const std::int64_t rows =
-      outputs(height, (w.height - 1) * w.dilation_h + 1, w.pad_top, pick(random, 0, 3), w.stride_h);
-  const std::int64_t columns =
-      outputs(width, (w.width - 1) * w.dilation_w + 1, w.pad_left, pick(random, 0, 6), 1);
+  const auto [window, height, width, rows, columns] = random_window(random);
+  c.window = window;
   c.x = random_planes(random, pick(random, 1, 4), height, width, c.batch);
   for (std::int64_t parts = pick(random, 1, 3); parts > 0; --parts) {
     c.parts.push_back({random_planes(random, pick(random, 1, 4), rows, columns, c.batch), {}});
     Epilogue& epilogue = c.parts.back().epilogue;
     if (random.below(2)) epilogue.bias();
     if (random.below(3) == 0) epilogue.add();
+    if (random.below(3) == 0) epilogue.subtract();
     if (random.below(3) == 0) epilogue.activate(Activation::leaky_relu, 0.25f);
   }
   return c;
-}
-
-GuardedBuffer planes_buffer(const Planes& p, std::int64_t batch, ElementType type) {
-  return strided_buffer(type, {batch, p.channels, p.height, p.width}, {p.sample, p.channel, p.row, 1});
-}
-
-std::int64_t address(const Planes& p, std::int64_t n, std::int64_t c, std::int64_t h, std::int64_t w) {
-  return n * p.sample + c * p.channel + h * p.row + w;
 }
 
 // What a run of such a kernel reads and writes.
@@ -83,7 +43,7 @@ struct Problem {
           ++seed);
       for (const EpilogueStep& step : part.epilogue.steps) {
         if (step.op == EpilogueOp::bias) add(GuardedBuffer(ElementType::f32, part.y.channels), ++seed);
-        if (step.op == EpilogueOp::add) add(planes_buffer(part.y, c.batch, ElementType::f32), ++seed);
+        if (step.reads_tensor()) add(planes_buffer(part.y, c.batch, ElementType::f32), ++seed);
       }
       y.push_back(planes_buffer(part.y, c.batch, part.y.type));
     }
@@ -120,6 +80,8 @@ struct Problem {
     for (const EpilogueStep& step : own.epilogue.steps) {
       if (step.op == EpilogueOp::bias) sum.add(operands[operand++].get(o));
       if (step.op == EpilogueOp::add) sum.add(operands[operand++].get(address(own.y, n, o, row, column)));
+      if (step.op == EpilogueOp::subtract)
+        sum.add(-operands[operand++].get(address(own.y, n, o, row, column)));
       if (step.op == EpilogueOp::activate && sum.value < 0) sum.value *= 0.25;
     }
     return sum;

@@ -1,4 +1,4 @@
-// Which products of a served model stay in f32 where pairs of bf16 are multiplied in f32.
+// Which products of a model stay in f32: where pairs of bf16 are multiplied in f32, and where they are fast.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -89,6 +89,46 @@ TEST(Bf16Choice, CountsWhatConversionsBetweenProductsCost) {
   // 16,384 rows of 512 are 32 MB, of 32 they are 2: the narrow layer lies among the wide ones' results.
   const auto among = layers_of(16384, {512, 512, 32, 32, 512, 512});
   EXPECT_EQ(kept(among), 0u);
+}
+
+std::size_t kept_in_training(const graph::Graph& model) {
+  return find_target("cpu").slow_in_bf16(model, {.trained = true}).size();
+}
+
+// Where pairs are fast what they save grows with both widths, what rounding costs with their sum.
+TEST(Bf16Choice, NarrowLayersThatAreTrainedStayInF32) {
+  const AssumedPairRate fast(PairRate::fast);
+  if (!kernels::multiplies_pairs_fast()) GTEST_SKIP() << "this processor multiplies no pairs";
+  EXPECT_EQ(kept_in_training(layers_of(4096, {16, 16, 32})), 2u);
+  EXPECT_EQ(kept_in_training(layers_of(4096, {256, 256, 64, 64})), 0u);
+  EXPECT_EQ(kept_in_training(layers_of(64, {64, 64, 64, 64})), 0u);
+  EXPECT_EQ(kept_in_training(convolutions(16)), 0u);
+}
+
+// A few rows times many that are made in the run: packing these takes longer than the product.
+TEST(Bf16Choice, ProductsOfFewRowsOfActivationsStayInF32) {
+  const AssumedPairRate fast(PairRate::fast);
+  if (!kernels::multiplies_pairs_fast()) GTEST_SKIP() << "this processor multiplies no pairs";
+  const auto product = [](std::int64_t rows) {
+    graph::Graph graph("product");
+    op::Builder b(graph);
+    const op::Var a = b.input("a", ElementType::f32, {64, rows, 128}),
+                  c = b.input("c", ElementType::f32, {64, 128, 64});
+    b.output("y", op::matmul(a, c));
+    return graph;
+  };
+  for (const bool trained : {false, true}) {
+    const auto count = [&](std::int64_t rows) {
+      return find_target("cpu").slow_in_bf16(product(rows), {.trained = trained}).size();
+    };
+    EXPECT_EQ(count(4), 1u);
+    EXPECT_EQ(count(128), 0u);
+  }
+}
+
+TEST(Bf16Choice, WhatIsTrainedStaysInBf16WherePairsAreSlow) {
+  const AssumedPairRate slow(PairRate::slow);
+  EXPECT_EQ(kept_in_training(layers_of(64, {128, 128, 64, 128})), 0u);
 }
 
 TEST(Bf16Choice, TheModelIsComputedAsItWasChosen) {

@@ -1,5 +1,7 @@
 // Convolutions of few channels over planes, what joins them, and outputs that steps write where the caller
 // wants them: by the plan, and against the reference evaluation.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -8,8 +10,11 @@
 #include "superstep/op/elementwise/unary.h"
 #include "superstep/op/window/pooling.h"
 #include "superstep/target/cpu/passes/convolution_borders.h"
+#include "superstep/target/cpu/passes/linear_sums.h"
 #include "superstep/target/cpu/plan/planar.h"
+#include "superstep/target/ports.h"
 #include "superstep/transform/precision/precision.h"
+#include "superstep/transform/training/training_step.h"
 #include "tests/target/models.h"
 #include "tests/target/run.h"
 
@@ -135,6 +140,64 @@ TEST(PlanarPlan, AChainStaysInPlanes) {
 }
 
 // Where others want channels innermost, a convolution goes with them.
+// Both gradients alone, which a filter learns from examples.
+void both_edges(op::Builder& b, test::Layers& layers, Var x) {
+  const Var taps = layers.parameter("taps", {2, 1, 3, 3}, 9);
+  const auto both = op::split(op::conv(x * 0.0625, taps, {}, {.pads = {1, 1, 1, 1}}) * 16.0, 1, {1, 1});
+  b.output("gx", both[0]);
+  b.output("gy", both[1]);
+}
+
+GraphAtBatch learning(const Network& network, std::vector<std::string> outputs) {
+  return [=](std::int64_t batch) {
+    std::vector<transform::LossTerm> terms;
+    for (const std::string& output : outputs)
+      terms.push_back({.output = output, .target = output + "_target", .weight = 0.5});
+    return transform::make_training_step(network(batch), {terms},
+                                         {.kind = transform::OptimizerKind::sgd, .momentum = 0.9});
+  };
+}
+
+// A pass over the image makes both errors, another one both gradients of the taps; nothing else reads and
+// writes images, sums of squares read one each.
+TEST(PlanarTraining, IsTwoPassesOverTheImage) {
+  const Network network{.height = 70, .width = 90, .body = both_edges};
+  test::Runner runner("cpu", learning(network, {"gx", "gy"}), {.batch = 2, .micro_batch = 2});
+  const std::vector<std::string> kernels = kernels_of(*runner.executable);
+  EXPECT_EQ(count_planar(*runner.executable), 1u);
+  EXPECT_EQ(std::ranges::count(kernels, "planar weight gradient, 1 to 2 channels, 3 x 3 taps"), 1);
+  std::vector<std::string> large;
+  for (const target::PlanStep& step : runner.executable->summary().steps)
+    if (step.bytes >= 2 * 2 * 70 * 90 * sizeof(float)) large.push_back(step.op + ": " + step.kernel);
+  EXPECT_EQ(large.size(), 2u) << fmt::format("{}", fmt::join(large, "; "));
+}
+
+TEST(PlanarTraining, StepsAsTheReferenceDoes) {
+  const Network pair{.height = 40, .width = 50, .body = both_edges};
+  const Network several{
+      .channels = 3, .height = 20, .width = 37, .body = [](op::Builder& b, test::Layers& layers, Var x) {
+        b.output("gx", op::relu(layers.conv(x, "first", 4, 5, {.pads = {2, 1, 2, 3}})));
+        b.output("gy", layers.conv(x, "second", 2, 3, {.dilations = {2, 2}}));
+      }};
+  for (const Network& network : {pair, several})
+    for (const std::int64_t micro_batch : {4, 2, 1})
+      for (const int threads : {1, 2}) {
+        const GraphAtBatch model = learning(network, {"gx", "gy"});
+        test::Runner cpu("cpu", model, {.batch = 4, .micro_batch = micro_batch, .threads = threads});
+        test::Runner reference("reference", model, {.batch = 4});
+        EXPECT_GT(cpu.count("superstep.ConvWeightGradient") +
+                      cpu.count("superstep.ConvWeightGradient; superstep.ConvWeightGradient"),
+                  0u);
+        for (int i = 0; i < 3; ++i) {
+          cpu.run();
+          reference.run();
+          test::expect_close(cpu.outputs[0], reference.outputs[0], 1e-5, "loss");
+        }
+        for (const std::string& name : cpu.executable->state_names())
+          test::expect_close(cpu.executable->state(name), reference.executable->state(name), 1e-5, name);
+      }
+}
+
 TEST(PlanarPlan, GoesWithItsNeighbours) {
   const auto planar = [](const std::function<void(op::Builder&, test::Layers&, Var)>& body) {
     test::Runner runner("cpu", Network{.channels = 2, .body = body}, {.batch = 2});
@@ -182,6 +245,38 @@ TEST(ConvolutionBorders, AFactorGoesIntoTheWeights) {
     b.output("y", layers.conv(x * 0.1, "conv", 3, 3) * 7.0);
   }};
   expect_as_reference(scaled, {.batch = 2});
+}
+
+TEST(ConvolutionBorders, ACotangentsFactorsGoBehindTheGradient) {
+  const auto prepared = [](double factor) {
+    const Network network{
+        .height = 70, .width = 90, .body = [=](op::Builder& b, test::Layers& layers, Var x) {
+          b.output("gx", layers.conv(x, "conv", 2, 3) * factor);
+        }};
+    return target::prepare_graph(learning(network, {"gx"})(2));
+  };
+  const auto products = [](const Graph& graph) {
+    return std::ranges::count_if(graph.nodes(), [&](const graph::Node& node) {
+      return node.phase == graph::Phase::backward && (node.op == "Mul" || node.op == "Add") &&
+             graph.type(node.outputs[0]).shape.element_count() > 1000;
+    });
+  };
+  EXPECT_GT(products(prepared(7.0)), 1);
+  // The bias's gradient reads them too.
+  EXPECT_EQ(products(target::cpu::scale_behind_sums(prepared(7.0))), 0);
+  EXPECT_GT(products(target::cpu::scale_behind_sums(prepared(1e25))), 0);
+}
+
+TEST(ConvolutionBorders, AJoinedCotangentIsAGradientForEachPart) {
+  const auto gradients = [](std::int64_t width) {
+    const Network network{.height = 70, .width = width, .body = both_edges};
+    const Graph graph = target::cpu::split_weight_gradients(
+        target::cpu::scale_behind_sums(target::prepare_graph(learning(network, {"gx", "gy"})(2))));
+    return std::ranges::count_if(
+        graph.nodes(), [](const graph::Node& node) { return node.op == "superstep.ConvWeightGradient"; });
+  };
+  EXPECT_EQ(gradients(90), 2);
+  EXPECT_EQ(gradients(9), 1) << "rows too short for planes";
 }
 
 TEST(ConvolutionBorders, ASplitIsAConvolutionForEachPart) {

@@ -138,9 +138,8 @@ std::vector<transform::Pass> Model::passes(bool training, const target::Target* 
                 "--precision", "train in f32 or bf16, and serve the run in f16");
   std::vector<transform::Pass> passes;
   const ElementType precision = precision_of(settings_.precision);
-  // What is trained keeps its values from the forward pass to the backward one: half the bytes of these, too.
   transform::ProductsKept kept;
-  if (on && precision == ElementType::bf16 && !training)
+  if (on && precision == ElementType::bf16)
     kept = [on](const graph::Graph& model, const transform::AutocastOptions& options) {
       return on->slow_in_bf16(model, options);
     };

@@ -224,7 +224,7 @@ class Target {
     return {};
   }
   // Of the products of `model`, an f32 inference graph, that transform::autocast would take to bf16, the
-  // results of those that would take longer so than in f32.
+  // results of those that would take longer so than in f32, with their gradients where it is to be trained.
   virtual std::set<std::string, std::less<>> slow_in_bf16(
       const graph::Graph& /*model*/, const transform::AutocastOptions& /*options*/) const {
     return {};

@@ -15,7 +15,8 @@ constexpr double reduced_rounding = 0.1;
 constexpr double byte_rounding = 0.3;
 
 Pass autocast_pass(ElementType reduced, bool trained, ProductsKept kept) {
-  const AutocastOptions options{.depthwise = !trained && reduced == ElementType::bf16, .served = !trained};
+  const AutocastOptions options{
+      .depthwise = !trained && reduced == ElementType::bf16, .served = !trained, .trained = trained};
   return {.name = "autocast",
           .run = rebuild([reduced, options, kept = std::move(kept)](const graph::Graph& model) {
             AutocastOptions chosen = options;

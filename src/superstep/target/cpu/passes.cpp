@@ -4,6 +4,7 @@
 #include "superstep/target/cpu/passes/compose.h"
 #include "superstep/target/cpu/passes/convolution_borders.h"
 #include "superstep/target/cpu/passes/decompose.h"
+#include "superstep/target/cpu/passes/linear_sums.h"
 #include "superstep/target/cpu/passes/postpone.h"
 #include "superstep/target/cpu/passes/remake.h"
 #include "superstep/target/cpu/passes/spellings.h"
@@ -29,6 +30,14 @@ Pass recomputation_pass(const PassUse& use) {
   return transform::recompute_pass(
       {.extra_share = use.recomputation.share, .stretches = use.recomputation.stretches},
       values_of_attentions);
+}
+
+// Behind a cotangent that is joined stand factors of all parts, before it those of one.
+Pass scaling_pass() {
+  return {.name = "scale_behind_sums",
+          .run = rebuild(scale_behind_sums),
+          .summary = "constant factors of large operands of sums beside or behind these",
+          .rounding = Pass::sums};
 }
 
 }  // namespace
@@ -71,9 +80,22 @@ std::vector<Pass> graph_passes(const PassUse& use) {
   passes.push_back({.name = "split_convolutions",
                     .run = rebuild(split_convolutions),
                     .summary = "a split of a convolution's few channels as a convolution for each part"});
+  passes.push_back(scaling_pass());
+  passes.push_back({.name = "split_weight_gradients",
+                    .run = rebuild(split_weight_gradients),
+                    .summary = "a gradient by weights whose cotangent is joined as one for each part"});
+  passes.push_back(scaling_pass());
   passes.push_back({.name = "postpone_linear",
                     .run = rebuild(postpone_linear),
                     .summary = "linear work on sums over the batch once a step, in the update",
+                    .rounding = Pass::sums});
+  passes.push_back({.name = "sum_before_products",
+                    .run = rebuild(sum_before_products),
+                    .summary = "a sum over a product's rows as a product of a sum",
+                    .rounding = Pass::sums});
+  passes.push_back({.name = "sum_squares",
+                    .run = rebuild(sum_squares),
+                    .summary = "a sum of squares squares as it sums",
                     .rounding = Pass::sums});
   passes.push_back({.name = "add_into_tables",
                     .run = rebuild(add_into_tables),

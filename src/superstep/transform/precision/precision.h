@@ -38,6 +38,8 @@ struct AutocastOptions {
   // No derivatives follow: what nobody reads now, nobody will. A maximum whose place is not read is then
   // taken in the reduced type, where what reads it asks for that.
   bool served = false;
+  // The model is to be trained: whoever chooses what is kept counts gradients as well.
+  bool trained = false;
   // Results of products that stay in f32 all the same, by name: a target that gains nothing from the reduced
   // type there says so (target::Target::slow_in_bf16).
   std::set<std::string, std::less<>> kept = {};

@@ -1,3 +1,4 @@
+#include "superstep/op/elementwise/cast.h"
 #include "superstep/op/move/movement.h"
 #include "superstep/op/move/view.h"
 #include "superstep/transform/simplify/rule.h"
@@ -50,6 +51,15 @@ Var merge_views(const Site& site) {
   return op::reshape(site.input_of(*inner, 0), site.type.shape);
 }
 
+// What is given and rounded is regrouped before that, so that rounding stands beside what reads it.
+Var regroup_before_rounding(const Site& site) {
+  const Node* rounding = site.made_by(site.inputs[0], "Cast");
+  if (!rounding) return {};
+  const Var given = site.input_of(*rounding, 0);
+  if (site.builder.graph().value(given.id()).kind != graph::ValueKind::input) return {};
+  return op::cast(op::reshape(given, site.type.shape), site.type.element);
+}
+
 // A reduction over extents of one changes no element.
 Var reduce_nothing(const Site& site) {
   const bool same_count = site.inputs[0].shape().element_count() == site.type.shape.element_count();
@@ -98,14 +108,31 @@ Var cut_of_rows(const Site& site) {
 }
 
 constexpr Rule rules[] = {
-    {"Identity", drop_identity},    {"Transpose", drop_transpose}, {"Transpose", merge_transposes},
-    {"Reshape", drop_view},         {"Reshape", merge_views},      {"Flatten", drop_view},
-    {"Flatten", merge_views},       {"Squeeze", drop_view},        {"Squeeze", merge_views},
-    {"Unsqueeze", drop_view},       {"Unsqueeze", merge_views},    {"ReduceSum", reduce_nothing},
-    {"ReduceMean", reduce_nothing}, {"ReduceMax", reduce_nothing}, {"ReduceMin", reduce_nothing},
-    {"ReduceProd", reduce_nothing}, {"Expand", drop_when_same},    {"Expand", merge_expands},
-    {"Tile", drop_when_same},       {"Slice", drop_slice},         {"Pad", drop_pad},
-    {"Concat", drop_concat},        {"Gather", cut_of_rows},
+    {"Identity", drop_identity},
+    {"Transpose", drop_transpose},
+    {"Transpose", merge_transposes},
+    {"Reshape", drop_view},
+    {"Reshape", merge_views},
+    {"Flatten", drop_view},
+    {"Flatten", merge_views},
+    {"Squeeze", drop_view},
+    {"Squeeze", merge_views},
+    {"Unsqueeze", drop_view},
+    {"Unsqueeze", merge_views},
+    {"ReduceSum", reduce_nothing},
+    {"ReduceMean", reduce_nothing},
+    {"ReduceMax", reduce_nothing},
+    {"ReduceMin", reduce_nothing},
+    {"ReduceProd", reduce_nothing},
+    {"Expand", drop_when_same},
+    {"Expand", merge_expands},
+    {"Tile", drop_when_same},
+    {"Slice", drop_slice},
+    {"Pad", drop_pad},
+    {"Concat", drop_concat},
+    {"Gather", cut_of_rows},
+    {"Flatten", regroup_before_rounding},
+    {"Reshape", regroup_before_rounding},
 };
 
 }  // namespace

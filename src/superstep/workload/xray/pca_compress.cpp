@@ -77,7 +77,9 @@ graph::Graph build_pca_compress(std::int64_t batch, const Options& options, std:
 
 // How far frames that come back are from what they were.
 Var distance_of_frames(transform::LossPorts& ports) {
-  const Var difference = (ports.output("recon") - ports.input("frame")) * (1 / counts_a_unit);
+  // As rows: what the product gives, whose last step the difference is then.
+  const Var difference =
+      (op::flatten(ports.output("recon")) - op::flatten(ports.input("frame"))) * (1 / counts_a_unit);
   return op::reduce_mean(difference * difference);
 }
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "superstep/target/cpu/kernels/convolution/planar.h"
+#include "superstep/target/cpu/kernels/convolution/planar_gradient.h"
 #include "superstep/target/cpu/kernels/core/bands.h"
 #include "superstep/target/cpu/kernels/core/caches.h"
 
@@ -51,18 +51,42 @@ DraftStep with_kernel(const DraftStep& last, const DraftStep& step, kernels::Ker
   return both;
 }
 
-std::optional<DraftStep> joined_over_image(const DraftStep& last, const DraftStep& step) {
-  const auto convolution = kernels::joined(*last.kernel, *step.kernel);
-  if (!convolution || !is_same(last.inputs[0], step.inputs[0])) return std::nullopt;
-  const bool apart = std::ranges::none_of(
-                         step.inputs, [&](const auto& input) { return touches_any(input, last.outputs); }) &&
-                     std::ranges::none_of(step.outputs, [&](const auto& output) {
-                       return touches_any(output, last.outputs) || touches_any(output, last.inputs);
-                     });
-  if (!apart) return std::nullopt;
-  auto kernel = kernels::prepare(*convolution);
+// Whether a step may be done before `other`, which stands in front of it.
+bool may_go_before(const DraftStep& other, const DraftStep& step) {
+  const auto apart = [](const std::vector<DraftOperand>& operands, const std::vector<DraftOperand>& others) {
+    return std::ranges::none_of(operands, [&](const auto& operand) { return touches_any(operand, others); });
+  };
+  return apart(step.inputs, other.outputs) && apart(step.outputs, other.outputs) &&
+         apart(step.outputs, other.inputs);
+}
+
+// The same of two steps that make sums of gradients, each its own, side by side in one memory.
+bool sums_may_go_before(const DraftStep& other, const DraftStep& step) {
+  return std::ranges::none_of(step.inputs, [&](const auto& x) { return touches_any(x, other.outputs); }) &&
+         std::ranges::none_of(step.outputs, [&](const auto& sum) {
+           return touches_any(sum, other.inputs) ||
+                  std::ranges::any_of(other.outputs, [&](const auto& own) { return is_same(sum, own); });
+         });
+}
+
+kernels::KernelPointer over_one_image(const DraftStep& first, const DraftStep& step) {
+  if (!is_same(first.inputs[0], step.inputs[0])) return nullptr;
+  if (const auto convolution = kernels::joined(*first.kernel, *step.kernel)) {
+    auto kernel = kernels::prepare(*convolution);
+    return kernel && may_go_before(first, step) ? std::move(*kernel) : nullptr;
+  }
+  if (const auto gradient = kernels::joined_gradients(*first.kernel, *step.kernel)) {
+    auto kernel = kernels::prepare(*gradient);
+    return kernel && sums_may_go_before(first, step) ? std::move(*kernel) : nullptr;
+  }
+  return nullptr;
+}
+
+std::optional<DraftStep> joined_over_image(const DraftStep& first, const DraftStep& step) {
+  if (first.inputs.empty() || step.inputs.empty()) return std::nullopt;
+  auto kernel = over_one_image(first, step);
   if (!kernel) return std::nullopt;
-  DraftStep both = with_kernel(last, step, std::move(*kernel));
+  DraftStep both = with_kernel(first, step, std::move(kernel));
   append(both.inputs, std::span(step.inputs).subspan(1));
   append(both.outputs, step.outputs);
   return both;
@@ -112,9 +136,16 @@ std::optional<DraftStep> joined_in_bands(const DraftStep& last, const DraftStep&
 
 }  // namespace
 
-std::optional<DraftStep> joined_step(const DraftStep& last, const DraftStep& step) {
-  if (auto both = joined_over_image(last, step)) return both;
-  return joined_in_bands(last, step);
+std::optional<JoinedStep> joined_step(std::span<const DraftStep> steps, const DraftStep& step) {
+  const bool over_image = kernels::is_planar(*step.kernel) || kernels::is_planar_gradient(*step.kernel);
+  for (std::size_t i = steps.size(); i-- > 0;) {
+    if (auto both = joined_over_image(steps[i], step)) return JoinedStep{i, std::move(*both)};
+    if (!over_image || !may_go_before(steps[i], step)) break;
+  }
+  if (steps.empty()) return std::nullopt;
+  auto both = joined_in_bands(steps.back(), step);
+  if (!both) return std::nullopt;
+  return JoinedStep{steps.size() - 1, std::move(*both)};
 }
 
 }  // namespace superstep::target::cpu

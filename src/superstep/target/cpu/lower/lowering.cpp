@@ -36,11 +36,14 @@ void Lowering::emit(std::string op, std::string node, kernels::KernelPointer ker
                .arithmetic = info.arithmetic};
   for (const Refusal& refusal : refusals_) step.info.refusals.push_back(to_string(refusal));
   for (const Refusal& refusal : info.refused) step.info.refusals.push_back(to_string(refusal));
-  if (auto joined = current.steps.empty() ? std::nullopt : joined_step(current.steps.back(), step)) {
-    step = std::move(*joined);
-    current.steps.pop_back();
+  std::size_t place = current.steps.size();
+  if (auto joined = joined_step(current.steps, step)) {
+    step = std::move(joined->step);
+    place = joined->place;
+  } else {
+    current.steps.emplace_back();
   }
-  const int index = static_cast<int>(current.steps.size());
+  const int index = static_cast<int>(place);
   for (const auto* operands : {&step.inputs, &step.outputs})
     for (const DraftOperand& operand : *operands)
       if (const auto* block = std::get_if<BlockOperand>(&operand)) {
@@ -49,7 +52,7 @@ void Lowering::emit(std::string op, std::string node, kernels::KernelPointer ker
         lifetime.last = std::max(lifetime.last, index);
       }
   plan_.scratch_bytes = std::max(plan_.scratch_bytes, step.kernel->info().scratch_bytes);
-  current.steps.push_back(std::move(step));
+  current.steps[place] = std::move(step);
 }
 
 std::vector<Step> Lowering::resolve(Draft& draft, Space space, std::size_t& bytes) {

@@ -76,9 +76,17 @@ bool Lowering::accumulator_averages(std::uint32_t port) const {
 
 // Adds a value that leaves the body into its accumulator, for producers that cannot do it themselves.
 void Lowering::accumulate(ValueId id, std::size_t offset) {
-  kernels::VectorProgram program(shape(id).extents());
   const Strides dense = shape(id).row_major_strides();
   const Operand slot{Space::accumulator, 0, offset};
+  // What lies in another order is turned round in tiles: read along columns that a power of two of bytes lies
+  // between, every element would come from beyond the second-level cache.
+  if (runs_once())
+    if (auto copy = kernels::prepare(kernels::StridedCopy{.extents = shape(id).extents(),
+                                                          .x_strides = view(id).strides,
+                                                          .y_strides = dense,
+                                                          .x_type = type(id).element}))
+      return emit("accumulate", graph_.value(id).name, std::move(*copy), {read(id)}, {slot});
+  kernels::VectorProgram program(shape(id).extents());
   std::vector<DraftOperand> inputs;
   std::optional<kernels::VectorProgram::Value> sum;
   if (!runs_once()) {

@@ -28,16 +28,13 @@ std::expected<ProductTarget, Refusal> target_of(const Lowering& lowering, NodeId
 Lowered set_operand_strides(const Lowering& lowering, ProductTarget& target, ImageOf* image_of) {
   std::size_t operand = 0;
   for (kernels::EpilogueStep& step : target.epilogue.steps) {
-    using Op = kernels::EpilogueOp;
-    const bool reads_tensor =
-        step.op == Op::add || step.op == Op::multiply || step.op == Op::activation_gradient;
-    if (reads_tensor) {
+    if (step.reads_tensor()) {
       const auto image = image_of(lowering, target.operands[operand]);
       if (!image) return std::unexpected(image.error());
       step.column_stride = image->column_stride;
       step.row_stride = image->row_stride;
     }
-    if (reads_tensor || step.op == Op::bias || step.op == Op::scale_channels) ++operand;
+    if (step.reads_input()) ++operand;
   }
   return {};
 }

@@ -79,6 +79,29 @@ double loss(const Graph& graph, const Node& node, double all_weights) {
   return conversion(graph, node) - kept - of_weights;
 }
 
+// ---- where pairs are fast
+
+// Multiply-adds a cycle in f32, and what the same in pairs takes of its cycles. Matrix registers take less:
+// what is found to gain with vectors gains there.
+constexpr double multiply_adds_a_cycle = 16, time_of_pairs = 0.5;
+// Cycles an element to pack an operand that is made in every run, for a product that reads it once.
+constexpr double packing = 0.3;
+// Convolutions are not judged: their sums are over taps as well.
+constexpr double far_below_zero = -1e15;
+
+// By how many cycles a product of pairs is slower than one in f32, and with it, where it is trained, the two
+// that make its gradients: each reads two of its tensors and rounds the third, of which weights stay in f32.
+double loss_of_pairs(const Graph& graph, const Node& node, bool trained) {
+  if (!op::is_matrix_product(op::traits_of(node.op).product_kind)) return far_below_zero;
+  const double saved = op::cost(graph, node).flops / 2 / multiply_adds_a_cycle * (1 - time_of_pairs);
+  const double x = elements(graph, node.inputs[0]), y = elements(graph, node.outputs[0]);
+  const double w = is_stored(graph, node.inputs[1]) ? 0 : elements(graph, node.inputs[1]);
+  const double once = rounding * y + (w > 0 ? packing * (x + w) : 0);
+  if (!trained) return once - saved;
+  const double backwards = rounding * (y + x + w) + 2 * packing * (x + y + w);
+  return once + backwards - 3 * saved;
+}
+
 struct Product {
   NodeId node;
   double loss;
@@ -88,11 +111,16 @@ struct Product {
 class Choice {
  public:
   Choice(const Graph& graph, const transform::AutocastOptions& options)
-      : graph_(graph), product_of_(graph.value_count(), none) {
+      : graph_(graph),
+        product_of_(graph.value_count(), none),
+        converting_(options.trained ? 2 * converting : converting) {
     const double weights = weights_of(graph);
+    const bool fast = kernels::multiplies_pairs_fast();
     for (const NodeId id : transform::products_to_narrow(graph, options)) {
       product_of_[graph.node(id).outputs[0].index()] = products_.size();
-      products_.push_back({id, loss(graph, graph.node(id), weights)});
+      const Node& node = graph.node(id);
+      products_.push_back(
+          {id, fast ? loss_of_pairs(graph, node, options.trained) : loss(graph, node, weights)});
     }
     for (const Node& node : graph.nodes()) follow(node);
   }
@@ -149,7 +177,7 @@ class Choice {
       if (product.narrow) sum += product.loss;
       for (const ValueId read : graph_.node(product.node).inputs)
         if (read.valid() && !is_stored(graph_, read) && is_narrow(read) != product.narrow)
-          sum += converting * elements(graph_, read);
+          sum += converting_ * elements(graph_, read);
     }
     return sum;
   }
@@ -162,13 +190,16 @@ class Choice {
   const Graph& graph_;
   std::vector<Product> products_;
   std::vector<std::size_t> product_of_;  // by value: whose type it has
+  double converting_;                    // its cotangent too, where it is trained
 };
 
 }  // namespace
 
 std::set<std::string, std::less<>> choose_products_in_f32(const Graph& model,
                                                           const transform::AutocastOptions& options) {
-  if (kernels::multiplies_pairs_fast()) return {};
+  // What is trained with slow pairs keeps its values from the forward pass to the backward one: half the
+  // bytes of these, too.
+  if (options.trained && !kernels::multiplies_pairs_fast()) return {};
   return Choice(model, options).run();
 }
 

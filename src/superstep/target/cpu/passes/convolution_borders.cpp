@@ -7,6 +7,7 @@
 #include "superstep/op/core/definition.h"
 #include "superstep/op/elementwise/arithmetic.h"
 #include "superstep/op/move/movement.h"
+#include "superstep/target/cpu/passes/linear_sums.h"
 #include "superstep/target/cpu/plan/patterns.h"
 #include "superstep/target/cpu/plan/planar.h"
 #include "superstep/transform/rewrite.h"
@@ -22,12 +23,6 @@ using transform::Rewrite;
 // of f32 sooner than the other order does.
 constexpr int largest_exponent = 32;
 
-// A product of a value and one number.
-struct Scaled {
-  ValueId value;
-  double factor;
-};
-
 // A state, a constant, or made of such alone.
 bool is_parameter(const Graph& graph, ValueId id) {
   const graph::Value& value = graph.value(id);
@@ -42,23 +37,61 @@ bool is_moderate(double factor) {
   return std::isfinite(factor) && factor != 0 && std::abs(std::ilogb(factor)) <= largest_exponent;
 }
 
-// What the convolution reads, as such a product that nobody else reads.
-std::optional<Scaled> scaled_input(const Graph& graph, const Node& node, const std::vector<int>& uses) {
-  if (node.op != "Conv") return std::nullopt;
-  const ValueId x = node.inputs[0], weights = node.inputs[1];
-  const graph::Value &value = graph.value(x), &kernel = graph.value(weights);
-  if (value.kind != ValueKind::computed || uses[x.index()] != 1 || value.type.element != ElementType::f32 ||
-      kernel.type.element != ElementType::f32 || !is_parameter(graph, weights) ||
-      kernel.type.shape.element_count() >= value.type.shape.element_count())
+bool is_weight_gradient(const Node& node) {
+  return op::traits_of(node.op).product_kind == op::ProductKind::weight_gradient;
+}
+
+// Whether the factor of what the node reads first may go into the weights, or behind their gradient: these
+// are fewer.
+bool takes_factor(const Graph& graph, const Node& node) {
+  if (node.op != "Conv" && !is_weight_gradient(node)) return false;
+  const graph::ValueType& x = graph.type(node.inputs[0]);
+  const ValueId weights = is_weight_gradient(node) ? node.outputs[0] : node.inputs[1];
+  const graph::ValueType& kernel = graph.type(weights);
+  if (x.element != ElementType::f32 || kernel.element != ElementType::f32 ||
+      kernel.shape.element_count() >= x.shape.element_count())
+    return false;
+  return is_weight_gradient(node) ? node.inputs[1] != node.inputs[0] : is_parameter(graph, weights);
+}
+
+// By value: how often such nodes read it first.
+std::vector<int> reads_by_convolutions(const Graph& graph) {
+  std::vector<int> reads(graph.value_count(), 0);
+  for (const Node& node : graph.nodes())
+    if (takes_factor(graph, node)) ++reads[node.inputs[0].index()];
+  return reads;
+}
+
+// What the node reads, as a product with one number that nobody else reads than its like.
+std::optional<Scaled> scaled_input(const Graph& graph, const Node& node, const std::vector<int>& uses,
+                                   const std::vector<int>& by_convolutions) {
+  if (!takes_factor(graph, node)) return std::nullopt;
+  const ValueId x = node.inputs[0];
+  if (graph.value(x).kind != ValueKind::computed || uses[x.index()] != by_convolutions[x.index()])
     return std::nullopt;
-  const Node& product = producer_of(graph, x);
-  if (product.op != "Mul") return std::nullopt;
-  for (const std::size_t side : {0u, 1u}) {
-    const auto factor = uniform_constant(graph, product.inputs[1 - side]);
-    if (factor && is_moderate(*factor) && graph.type(product.inputs[side]) == value.type)
-      return Scaled{product.inputs[side], *factor};
+  const auto found = scaled_by_number(graph, producer_of(graph, x));
+  return found && is_moderate(found->factor) ? found : std::nullopt;
+}
+
+// The values of which a concatenation along the channels, which is read once, is made; none where the value
+// is no such.
+std::vector<ValueId> joined_channels(const Graph& graph, ValueId id, const std::vector<int>& uses) {
+  const graph::Value& value = graph.value(id);
+  if (value.kind != ValueKind::computed || uses[id.index()] != 1) return {};
+  const Node& node = graph.node(value.producer);
+  if (node.op != "Concat" || normalize_axis(node.attributes.integer("axis", 0), value.type.shape.rank()) != 1)
+    return {};
+  return {node.inputs.begin(), node.inputs.end()};
+}
+
+void take_apart(Rewrite& rewrite, const Node& node, const std::vector<ValueId>& cotangents) {
+  std::vector<Var> parts;
+  for (const ValueId cotangent : cotangents) {
+    const std::vector<Var> inputs{rewrite.now(node.inputs[0]), rewrite.now(cotangent)};
+    parts.push_back(rewrite.builder().node(node.op, inputs, node.attributes)[0]);
   }
-  return std::nullopt;
+  const Var whole = op::concat(parts, 0);
+  rewrite.replace(node, std::span(&whole, 1));
 }
 
 // The convolution of which the split deals out the channels; null where there is none.
@@ -94,15 +127,17 @@ void deal_out(Rewrite& rewrite, const Node& split, const Node& convolution) {
 }  // namespace
 
 Graph scale_weights(const Graph& graph) {
-  const std::vector<int> uses = graph.use_counts();
+  const std::vector<int> uses = graph.use_counts(), by_convolutions = reads_by_convolutions(graph);
   return transform::prune(transform::rewrite(graph, [&](Rewrite& rewrite, const Node& node) {
-    const auto scaled = scaled_input(graph, node, uses);
+    const auto scaled = scaled_input(graph, node, uses, by_convolutions);
     if (!scaled) return rewrite.keep(node);
     std::vector<Var> inputs = rewrite.now(node.inputs);
     inputs[0] = rewrite.now(scaled->value);
-    inputs[1] = inputs[1] * scaled->factor;
-    const Var y = rewrite.builder().node("Conv", inputs, node.attributes)[0];
-    rewrite.replace(node, std::span(&y, 1));
+    const bool gradient = is_weight_gradient(node);
+    if (!gradient) inputs[1] = inputs[1] * scaled->factor;
+    Var result = rewrite.builder().node(node.op, inputs, node.attributes)[0];
+    if (gradient) result = result * scaled->factor;
+    rewrite.replace(node, std::span(&result, 1));
   }));
 }
 
@@ -114,6 +149,19 @@ Graph split_convolutions(const Graph& graph) {
       deal_out(rewrite, node, *convolution);
     else
       rewrite.keep(node);
+  }));
+}
+
+Graph split_weight_gradients(const Graph& graph) {
+  const std::vector<int> uses = graph.use_counts();
+  const std::vector<bool> planar = may_be_planar(graph);
+  std::size_t index = 0;
+  return transform::prune(transform::rewrite(graph, [&](Rewrite& rewrite, const Node& node) {
+    const bool fits = planar[index++] && is_weight_gradient(node);
+    const std::vector<ValueId> joined =
+        fits ? joined_channels(graph, node.inputs[1], uses) : std::vector<ValueId>();
+    if (joined.empty()) return rewrite.keep(node);
+    take_apart(rewrite, node, joined);
   }));
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "superstep/op/elementwise/cast.h"
 #include "superstep/target/cpu/plan/patterns.h"
 #include "superstep/transform/rewrite.h"
 
@@ -58,7 +59,8 @@ class TableGradients {
         !makes_gradient_[node.outputs[0].index()])
       return nullptr;
     if (node.attributes.integers("perm", {1, 0}) != std::vector<std::int64_t>{1, 0}) return nullptr;
-    const Node* product = only_for(node.inputs[0], "Gemm");
+    const Node* rounded = only_for(node.inputs[0], "Cast");
+    const Node* product = only_for(rounded ? rounded->inputs[0] : node.inputs[0], "Gemm");
     const bool has_sum = product && product->inputs.size() > 2 && product->inputs[2].valid();
     return has_sum ? nullptr : product;
   }
@@ -78,7 +80,9 @@ class TableGradients {
     attributes.set("transA", std::int64_t{product.attributes.integer("transB", 0) == 0});
     attributes.set("transB", std::int64_t{product.attributes.integer("transA", 0) == 0});
     const Var a = rewrite.now(product.inputs[0]), b = rewrite.now(product.inputs[1]);
-    const Var result = rewrite.builder().node1("Gemm", {b, a}, attributes);
+    Var result = rewrite.builder().node1("Gemm", {b, a}, attributes);
+    const ElementType element = rewrite.old().type(node.outputs[0]).element;
+    if (result.element() != element) result = op::cast(result, element);
     rewrite.replace(node, std::span(&result, 1));
   }
 

@@ -94,7 +94,7 @@ class Assigner {
     for (std::size_t i = 0; i < graph_.node_count(); ++i) {
       const Node& node = graph_.nodes()[i];
       if (layout_.is_planar[i])
-        want_rows(node.inputs[0]), want_rows(node.outputs[0]);
+        want_rows(windowed_images(node).x), want_rows(windowed_images(node).y);
       else if (candidates[i])
         want_images(node);
     }

@@ -19,15 +19,22 @@ constexpr std::int64_t least_columns = 16;
 
 bool is_plane_type(ElementType type) { return type == ElementType::f32 || type == ElementType::bf16; }
 
+bool is_weight_gradient(const Node& node) {
+  return op::traits_of(node.op).product_kind == op::ProductKind::weight_gradient;
+}
+
 bool fits_planes(const Graph& graph, const Node& node) {
-  if (node.op != "Conv" || node.attributes.integer("group", 1) != 1) return false;
-  const graph::ValueType &x = graph.type(node.inputs[0]), &y = graph.type(node.outputs[0]);
-  if (x.shape.rank() != 4 || !is_plane_type(x.element) || !is_plane_type(y.element)) return false;
-  if (graph.type(behind_casts(graph, node.inputs[1])).element != ElementType::f32) return false;
+  if (node.op != "Conv" && !is_weight_gradient(node)) return false;
+  const auto [image, result] = windowed_images(node);
+  const graph::ValueType &x = graph.type(image), &y = graph.type(result);
+  if (x.shape.rank() != 4 || node.attributes.integer("group", 1) != 1) return false;
+  if (!is_plane_type(x.element) || !is_plane_type(y.element)) return false;
+  const graph::ValueType& weights =
+      graph.type(is_weight_gradient(node) ? node.outputs[0] : behind_casts(graph, node.inputs[1]));
+  if (weights.element != ElementType::f32) return false;
   if (std::max(x.shape[1], y.shape[1]) > kernels::most_planar_channels || y.shape[3] < least_columns)
     return false;
-  const op::ConvGeometry geometry =
-      op::conv_geometry(node.attributes, x.shape, graph.type(node.inputs[1]).shape);
+  const op::ConvGeometry geometry = op::conv_geometry(node.attributes, x.shape, weights.shape);
   return geometry.windows.back().stride == 1 &&
          std::ranges::all_of(geometry.windows,
                              [](const op::Window& w) { return w.pad_begin >= 0 && w.pad_end >= 0; });
@@ -72,6 +79,10 @@ class Families {
 
 }  // namespace
 
+WindowedImages windowed_images(const Node& node) {
+  return {node.inputs[0], is_weight_gradient(node) ? node.inputs[1] : node.outputs[0]};
+}
+
 std::vector<bool> may_be_planar(const Graph& graph) {
   std::vector<bool> fits;
   for (const Node& node : graph.nodes()) fits.push_back(fits_planes(graph, node));
@@ -92,7 +103,8 @@ std::vector<bool> planar_convolutions(const Graph& graph, const std::vector<bool
     for (std::size_t i = 0; i < graph.node_count(); ++i) {
       const Node& node = graph.nodes()[i];
       if (!planar[i]) continue;
-      const std::size_t x = families.of(node.inputs[0]), y = families.of(node.outputs[0]);
+      const auto images = windowed_images(node);
+      const std::size_t x = families.of(images.x), y = families.of(images.y);
       if (!taken[x] && !taken[y]) continue;
       planar[i] = false, changed = true;
       taken[x] = taken[y] = true;

@@ -8,8 +8,15 @@
 namespace superstep::target::cpu {
 
 // By node: whether it is a convolution of so few channels, and by such a window, that kernels go along its
-// rows (kernels/convolution/planar.h).
+// rows (kernels/convolution/planar.h), or the gradient of such a one by its weights (planar_gradient.h).
 std::vector<bool> may_be_planar(const graph::Graph& graph);
+
+// The images of a convolution, or of a gradient by weights: what the window goes over, and its result or the
+// cotangent of that.
+struct WindowedImages {
+  graph::ValueId x, y;
+};
+WindowedImages windowed_images(const graph::Node& node);
 
 // Those of them that nobody wants otherwise: neither what they read or make nor what is made of it element by
 // element, or moved, is one of the values that others want as images with channels innermost.

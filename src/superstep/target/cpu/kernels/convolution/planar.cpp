@@ -7,6 +7,7 @@
 
 #include "superstep/base/integers.h"
 #include "superstep/target/cpu/kernels/convolution/planar_loops.h"
+#include "superstep/target/cpu/kernels/convolution/plane_lines.h"
 #include "superstep/target/cpu/kernels/core/epilogue_run.h"
 #include "superstep/target/cpu/kernels/core/range_kernel.h"
 
@@ -36,14 +37,14 @@ struct PlanarChannel {
 class PlanarKernel final : public RangeKernel {
  public:
   PlanarKernel(KernelInfo info, const PlanarConvolution& convolution, std::vector<PlanarPart> parts)
-      : RangeKernel(std::move(info)), c_(convolution), parts_(std::move(parts)), loops_(planar_loops()) {
+      : RangeKernel(std::move(info)),
+        c_(convolution),
+        parts_(std::move(parts)),
+        loops_(planar_loops()),
+        lines_(c_.x, c_.window, parts_.front().y.width) {
     for (std::size_t part = 0; part < parts_.size(); ++part)
       for (std::int64_t channel = 0; channel < parts_[part].y.channels; ++channel)
         channels_.push_back({part, channel});
-    const Window& w = c_.window;
-    slots_ = (w.height - 1) * w.dilation_h + 1;
-    line_ = round_up(y().width, loops_.lanes) + (w.width - 1) * w.dilation_w;
-    inside_ = std::clamp<std::int64_t>(line_ - w.pad_left, 0, c_.x.width);
     info_.scratch_bytes = workspace(nullptr).bytes;
     info_.parts = std::clamp<std::int64_t>(units(), 1, most_parts);
   }
@@ -67,9 +68,9 @@ class PlanarKernel final : public RangeKernel {
  private:
   // Memory of one run, cut out of the scratch.
   struct Workspace {
-    float* lines;    // [slot][channel of x]: rows of x between zeros, by their number modulo the slots
-    float* weights;  // of the channels together: [tap's row][channel of x][tap][channel of y]
-    float* rows;     // of y, before an epilogue
+    float* lines;            // rows of x between zeros
+    float* weights;          // of the channels together: [tap's row][channel of x][tap][channel of y]
+    float* rows;             // of y, before an epilogue
     const float** pointers;  // lines under a row of windows
     std::size_t bytes;
   };
@@ -82,19 +83,16 @@ class PlanarKernel final : public RangeKernel {
   std::int64_t taps() const { return c_.window.height * c_.window.width; }
   Workspace workspace(void* scratch) const;
   void arrange_weights(const Arguments& arguments, const Workspace& w) const;
-  void fill_line(const Arguments& arguments, const Workspace& w, std::int64_t sample, std::int64_t row) const;
   void run_row(const Arguments& arguments, const Workspace& w, const Row& row) const;
+  void fetch_next_operands(const Arguments& arguments, std::size_t part, std::int64_t at) const;
   void finish(const Arguments& arguments, const PlanarChannel& channel, const Row& row,
               const float* sums) const;
-  float* line_at(const Workspace& w, std::int64_t row, std::int64_t channel) const {
-    return w.lines + (row % slots_ * c_.x.channels + channel) * line_;
-  }
   // Channels from `first` on that are summed side by side.
   std::size_t together(std::size_t first) const {
     return std::min<std::size_t>(channels_.size() - first, planar_channels_together);
   }
-  std::int64_t offset(const Planes& planes, std::int64_t sample, std::int64_t channel,
-                      std::int64_t row) const {
+  static std::int64_t offset(const Planes& planes, std::int64_t sample, std::int64_t channel,
+                             std::int64_t row) {
     return sample * planes.sample + channel * planes.channel + row * planes.row;
   }
 
@@ -102,9 +100,7 @@ class PlanarKernel final : public RangeKernel {
   std::vector<PlanarPart> parts_;
   std::vector<PlanarChannel> channels_;
   const PlanarLoops& loops_;
-  std::int64_t slots_ = 1;   // rows of x that lie between zeros at a time
-  std::int64_t line_ = 0;    // elements of such a row
-  std::int64_t inside_ = 0;  // those of the image
+  PlaneLines lines_;
 };
 
 PlanarKernel::Workspace PlanarKernel::workspace(void* scratch) const {
@@ -115,7 +111,7 @@ PlanarKernel::Workspace PlanarKernel::workspace(void* scratch) const {
     return part;
   };
   Workspace w{};
-  w.lines = static_cast<float*>(take(slots_ * c_.x.channels * line_, sizeof(float)));
+  w.lines = static_cast<float*>(take(lines_.elements(), sizeof(float)));
   w.weights = static_cast<float*>(
       take(static_cast<std::int64_t>(channels_.size()) * c_.x.channels * taps(), sizeof(float)));
   w.rows = static_cast<float*>(take(planar_channels_together * y().width, sizeof(float)));
@@ -141,47 +137,24 @@ void PlanarKernel::arrange_weights(const Arguments& arguments, const Workspace& 
           }
 }
 
-void PlanarKernel::fill_line(const Arguments& arguments, const Workspace& w, std::int64_t sample,
-                             std::int64_t row) const {
-  const auto* x = static_cast<const std::byte*>(arguments.inputs[0]);
-  const auto element = static_cast<std::int64_t>(size_in_bytes(c_.x.type));
-  const std::int64_t left = std::min(c_.window.pad_left, line_);
-  PlanarLine* const copy = c_.x.type == ElementType::f32 ? loops_.line_of_f32 : loops_.line_of_bf16;
-  for (std::int64_t c = 0; c < c_.x.channels; ++c) {
-    float* const line = line_at(w, row, c);
-    std::fill_n(line, left, 0.0f);
-    copy(x + offset(c_.x, sample, c, row) * element, inside_, line + left);
-    std::fill(line + left + inside_, line + line_, 0.0f);
-  }
-}
-
 void PlanarKernel::run_range(const Arguments& arguments, PartRange units) const {
   const Workspace w = workspace(arguments.scratch);
-  const Window& window = c_.window;
   arrange_weights(arguments, w);
-  std::int64_t sample = -1, filled = 0;  // rows of the sample's x before this one were copied
+  PlaneLines::Progress progress;
   for (std::int64_t unit = units.begin; unit < units.end; ++unit) {
     Row row{unit / y().height, unit % y().height, {}};
-    if (row.sample != sample) sample = row.sample, filled = 0;
-    row.taps =
-        valid_taps(row.row, window.height, window.stride_h, window.dilation_h, window.pad_top, c_.x.height);
-    const std::int64_t top = row.row * window.stride_h - window.pad_top;
-    if (row.taps.begin < row.taps.end) {
-      // A row that dilated taps step over now may be another row's.
-      filled = std::max({filled, top, std::int64_t{0}});
-      for (; filled <= top + (row.taps.end - 1) * window.dilation_h; ++filled)
-        fill_line(arguments, w, sample, filled);
-    }
+    row.taps = lines_.advance(progress, arguments.inputs[0], w.lines, row.sample, row.row);
     run_row(arguments, w, row);
   }
 }
 
 void PlanarKernel::run_row(const Arguments& arguments, const Workspace& w, const Row& row) const {
   const Window& window = c_.window;
-  const std::int64_t top = row.row * window.stride_h - window.pad_top, in = c_.x.channels;
+  const std::int64_t top = lines_.top(row.row), in = c_.x.channels;
   std::int64_t lines = 0;
   for (std::int64_t tap = row.taps.begin; tap < row.taps.end; ++tap)
-    for (std::int64_t c = 0; c < in; ++c) w.pointers[lines++] = line_at(w, top + tap * window.dilation_h, c);
+    for (std::int64_t c = 0; c < in; ++c)
+      w.pointers[lines++] = lines_.at(w.lines, top + tap * window.dilation_h, c);
   const float* weights = w.weights;
   for (std::size_t first = 0; first < channels_.size(); first += together(first)) {
     const auto count = static_cast<std::int64_t>(together(first));
@@ -208,6 +181,9 @@ void PlanarKernel::finish(const Arguments& arguments, const PlanarChannel& chann
   const std::int64_t at = row.sample * part.y.sample + channel.channel * part.y.channel;
   auto* const y = static_cast<std::byte*>(arguments.outputs[channel.part]) +
                   (at + row.row * part.y.row) * static_cast<std::int64_t>(size_in_bytes(part.y.type));
+  const auto row_bytes = static_cast<std::int64_t>(size_in_bytes(part.y.type)) * part.y.row;
+  fetch_next_row(y, row_bytes, true);
+  fetch_next_operands(arguments, channel.part, at + row.row * part.y.row);
   // The channel's number leads into vectors of channels; tensors are whole planes apart instead.
   part.epilogue.apply({.source = sums,
                        .source_stride = 1,
@@ -222,24 +198,21 @@ void PlanarKernel::finish(const Arguments& arguments, const PlanarChannel& chann
                       arguments.inputs.data() + part.first_input + 1, nullptr);
 }
 
-bool is_plane_type(ElementType type) { return type == ElementType::f32 || type == ElementType::bf16; }
-
-std::string fault_of(const Planes& planes, std::int64_t batch) {
-  if (planes.channels < 1 || planes.height < 1 || planes.width < 1 || batch < 1)
-    return "an extent is not positive";
-  if (planes.channels > most_planar_channels)
-    return fmt::format("more than {} channels", most_planar_channels);
-  if (!is_plane_type(planes.type)) return "planes must be f32 or bf16";
-  if (planes.height > 1 && planes.row < planes.width) return "rows of a plane overlap";
-  return {};
+// The next row of what the part's epilogue reads; `at` is this one's first element.
+void PlanarKernel::fetch_next_operands(const Arguments& arguments, std::size_t part, std::int64_t at) const {
+  std::size_t slot = parts_[part].first_input + 1;
+  for (const EpilogueStep& step : c_.parts[part].epilogue.steps) {
+    const auto size = static_cast<std::int64_t>(size_in_bytes(step.type));
+    if (step.reads_tensor())
+      fetch_next_row(static_cast<const std::byte*>(arguments.inputs[slot]) + at * size,
+                     parts_[part].y.row * size);
+    slot += step.reads_input() ? 1 : 0;
+  }
 }
 
 std::string fault_of(const PlanarConvolution& c) {
-  if (std::string fault = fault_of(c.window); !fault.empty()) return fault;
+  if (std::string fault = fault_over_planes(c.window); !fault.empty()) return fault;
   if (std::string fault = fault_of(c.x, c.batch); !fault.empty()) return fault;
-  if (c.window.depth != 1) return "a window over three axes";
-  if (c.window.stride_w != 1) return "the window goes on by more than a column";
-  if (c.window.pad_left < 0 || c.window.pad_top < 0) return "a negative padding";
   if (c.parts.empty()) return "there is no result";
   for (const auto& part : c.parts) {
     if (std::string fault = fault_of(part.y, c.batch); !fault.empty()) return fault;
@@ -248,29 +221,6 @@ std::string fault_of(const PlanarConvolution& c) {
     if (part.epilogue.outputs() > 0) return "the epilogue writes a tensor";
   }
   return {};
-}
-
-// Multiply-adds with what is inside the image.
-double multiply_adds(const PlanarConvolution& c, std::int64_t channels) {
-  const auto taps_along = [](std::int64_t taps, std::int64_t stride, std::int64_t dilation, std::int64_t pad,
-                             std::int64_t input, std::int64_t output) {
-    double count = 0;
-    for (std::int64_t o = 0; o < output; ++o) {
-      const TapRange range = valid_taps(o, taps, stride, dilation, pad, input);
-      count += static_cast<double>(std::max<std::int64_t>(0, range.end - range.begin));
-    }
-    return count;
-  };
-  const Window& w = c.window;
-  const Planes& y = c.parts[0].y;
-  return taps_along(w.height, w.stride_h, w.dilation_h, w.pad_top, c.x.height, y.height) *
-         taps_along(w.width, w.stride_w, w.dilation_w, w.pad_left, c.x.width, y.width) *
-         static_cast<double>(c.batch * c.x.channels * channels);
-}
-
-double bytes_of(const Planes& planes, std::int64_t batch) {
-  return static_cast<double>(batch * planes.channels * planes.height * planes.width) *
-         static_cast<double>(size_in_bytes(planes.type));
 }
 
 }  // namespace
@@ -294,7 +244,8 @@ Prepared prepare(const PlanarConvolution& c) {
     parts.push_back({part.y, *epilogue, info.inputs, direct});
     info.inputs += 1 + epilogue->inputs();
   }
-  info.flops = 2 * multiply_adds(c, channels);
+  info.flops =
+      2 * multiply_adds_over_planes(c.x, c.window, c.parts[0].y, c.batch) * static_cast<double>(channels);
   info.name = fmt::format("planar convolution, {} to {} channels, {} x {} taps", c.x.channels, channels,
                           c.window.height, c.window.width);
   return std::make_unique<PlanarKernel>(std::move(info), c, std::move(parts));

@@ -55,6 +55,29 @@ void planar_row(const PlanarRow& row) {
     planar_block<C, 1>(row, column, static_cast<std::size_t>(std::min(width, row.columns - column)));
 }
 
+// What is behind a row's last columns, where they fill no vector, counts as zero in both factors.
+template <std::size_t C, std::size_t T>
+void planar_gradient_row(const PlanarGradientRow& row) {
+  V sums[T * C];
+  unrolled<T * C>([&](auto i) SUPERSTEP_INLINE_LAMBDA { sums[i] = load(row.sums + i * lanes); });
+  const auto add = [&](std::int64_t column, const auto& read) SUPERSTEP_INLINE_LAMBDA {
+    V dy[C];
+    unrolled<C>([&](auto c) SUPERSTEP_INLINE_LAMBDA { dy[c] = read(row.dy[c] + column); });
+    unrolled<T>([&](auto t) SUPERSTEP_INLINE_LAMBDA {
+      const V x = read(row.x + column + static_cast<std::int64_t>(t) * row.dilation);
+      unrolled<C>([&](auto c)
+                      SUPERSTEP_INLINE_LAMBDA { sums[t * C + c] = hn::MulAdd(x, dy[c], sums[t * C + c]); });
+    });
+  };
+  constexpr auto width = static_cast<std::int64_t>(lanes);
+  std::int64_t column = 0;
+  for (; column + width <= row.columns; column += width)
+    add(column, [](const float* p) SUPERSTEP_INLINE_LAMBDA { return load(p); });
+  if (const auto rest = static_cast<std::size_t>(row.columns - column); rest > 0)
+    add(column, [rest](const float* p) SUPERSTEP_INLINE_LAMBDA { return load_first(p, rest); });
+  unrolled<T * C>([&](auto i) SUPERSTEP_INLINE_LAMBDA { store(sums[i], row.sums + i * lanes); });
+}
+
 void planar_line_of_f32(const void* from, std::int64_t n, float* to) {
   std::memcpy(to, from, static_cast<std::size_t>(n) * sizeof(float));
 }
@@ -69,10 +92,19 @@ void planar_line_of_bf16(const void* from, std::int64_t n, float* to) {
 }
 
 const PlanarLoops* loops_of_planes() {
-  static constexpr PlanarLoops loops{{planar_row<1>, planar_row<2>, planar_row<3>, planar_row<4>},
-                                     planar_line_of_f32,
-                                     planar_line_of_bf16,
-                                     static_cast<std::int64_t>(lanes)};
+  // Sums, cotangents and a vector of x stay in 16 registers.
+  static constexpr PlanarLoops loops{
+      .of = {planar_row<1>, planar_row<2>, planar_row<3>, planar_row<4>},
+      .line_of_f32 = planar_line_of_f32,
+      .line_of_bf16 = planar_line_of_bf16,
+      .gradient_of = {{planar_gradient_row<1, 1>, planar_gradient_row<1, 2>, planar_gradient_row<1, 3>,
+                       planar_gradient_row<1, 4>},
+                      {planar_gradient_row<2, 1>, planar_gradient_row<2, 2>, planar_gradient_row<2, 3>,
+                       planar_gradient_row<2, 4>},
+                      {planar_gradient_row<3, 1>, planar_gradient_row<3, 2>, planar_gradient_row<3, 3>},
+                      {planar_gradient_row<4, 1>, planar_gradient_row<4, 2>}},
+      .taps_together = {4, 4, 3, 2},
+      .lanes = static_cast<std::int64_t>(lanes)};
   return &loops;
 }
 

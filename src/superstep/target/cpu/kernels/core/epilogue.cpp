@@ -55,6 +55,11 @@ Epilogue& Epilogue::multiply(ElementType type) {
   return *this;
 }
 
+Epilogue& Epilogue::subtract(ElementType type) {
+  steps.push_back({.op = EpilogueOp::subtract, .type = type});
+  return *this;
+}
+
 Epilogue& Epilogue::activate(Activation activation, float alpha, float beta) {
   steps.push_back({.op = EpilogueOp::activate, .activation = activation, .alpha = alpha, .beta = beta});
   return *this;
@@ -89,6 +94,7 @@ std::string to_string(const EpilogueStep& step) {
     case EpilogueOp::scale_channels: return "scale channels";
     case EpilogueOp::scale: return fmt::format("scale {}", step.alpha);
     case EpilogueOp::add: return step.type == ElementType::u8 ? "add bytes" : "add";
+    case EpilogueOp::subtract: return "subtract";
     case EpilogueOp::multiply: return "multiply";
     case EpilogueOp::activate: return activation;
     case EpilogueOp::activation_gradient: return activation + " gradient";
@@ -103,6 +109,11 @@ std::string to_string(const EpilogueStep& step) {
 bool EpilogueStep::reads_input() const {
   return op != EpilogueOp::scale && op != EpilogueOp::activate && op != EpilogueOp::round_half &&
          op != EpilogueOp::save;
+}
+
+bool EpilogueStep::reads_tensor() const {
+  return op == EpilogueOp::add || op == EpilogueOp::subtract || op == EpilogueOp::multiply ||
+         op == EpilogueOp::activation_gradient;
 }
 
 std::size_t Epilogue::inputs() const {

@@ -42,6 +42,7 @@ enum class EpilogueOp : std::uint8_t {
   scale_channels,       // v *= s[c]; s: `channels` f32 values
   scale,                // v *= alpha
   add,                  // v += t(h, w, n, c)
+  subtract,             // v -= t(h, w, n, c)
   multiply,             // v *= t(h, w, n, c)
   activate,             // v = activation(v)
   activation_gradient,  // v *= activation'(...), t: the saved output where gradient_from_output() says so
@@ -55,13 +56,14 @@ struct EpilogueStep {
   Activation activation = Activation::identity;
   float alpha = 0, beta = 0;  // of the activation, or the factor of `scale`
   bool from_output = true;    // of activation_gradient: false forces the derivative from the saved input
-  // The tensor of add, multiply, activation_gradient and save: same extents as the result, own strides and
-  // type (f32 or bf16; u8 for multiply: a mask of 0 and 1; u8 for add: (byte - beta) * alpha). Zero strides
-  // stand for the result's own.
+  // The tensor of add, subtract, multiply, activation_gradient and save: same extents as the result, own
+  // strides and type (f32 or bf16; u8 for multiply: a mask of 0 and 1; u8 for add: (byte - beta) * alpha).
+  // Zero strides stand for the result's own.
   ElementType type = ElementType::f32;
   std::int64_t column_stride = 0, row_stride = 0;
 
-  bool reads_input() const;  // takes an input slot
+  bool reads_input() const;   // takes an input slot
+  bool reads_tensor() const;  // one as large as the result
 };
 
 struct Epilogue {
@@ -73,6 +75,7 @@ struct Epilogue {
   Epilogue& scale_channels();
   Epilogue& add(ElementType type = ElementType::f32);
   Epilogue& add_bytes(float scale, float zero_point);
+  Epilogue& subtract(ElementType type = ElementType::f32);
   Epilogue& multiply(ElementType type = ElementType::f32);
   Epilogue& activate(Activation activation, float alpha = 0, float beta = 0);
   Epilogue& activation_gradient(Activation activation, float alpha = 0, float beta = 0,

@@ -107,6 +107,10 @@ HWY_INLINE void apply_step(const BoundStep& step, std::int64_t column, std::int6
           t[i] = hn::Mul(hn::Sub(t[i], constant(step.beta)), constant(step.alpha));
       for (std::size_t i = 0; i < G; ++i) v[i] = hn::Add(v[i], t[i]);
       return;
+    case EpilogueOp::subtract:
+      load_operand<G>(step, offset, tail, t);
+      for (std::size_t i = 0; i < G; ++i) v[i] = hn::Sub(v[i], t[i]);
+      return;
     case EpilogueOp::multiply:
       load_operand<G>(step, offset, tail, t);
       for (std::size_t i = 0; i < G; ++i) v[i] = hn::Mul(v[i], t[i]);
@@ -340,10 +344,7 @@ HWY_EXPORT(epilogue_function);
 namespace {
 
 bool reads_vector(EpilogueOp op) { return op == EpilogueOp::bias || op == EpilogueOp::scale_channels; }
-bool has_tensor(EpilogueOp op) {
-  return op == EpilogueOp::add || op == EpilogueOp::multiply || op == EpilogueOp::activation_gradient ||
-         op == EpilogueOp::save;
-}
+bool has_tensor(EpilogueOp op) { return op == EpilogueOp::save || EpilogueStep{.op = op}.reads_tensor(); }
 
 std::string fault_of(const EpilogueStep& step) {
   if (!has_tensor(step.op)) return {};

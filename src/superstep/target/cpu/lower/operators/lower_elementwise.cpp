@@ -9,6 +9,7 @@
 #include <set>
 #include <string_view>
 
+#include "superstep/op/product/convolution.h"
 #include "superstep/target/cpu/kernels/elementwise/vector_program.h"
 #include "superstep/target/cpu/passes/gelu_slope.h"
 #include "superstep/target/cpu/plan/vector_operations.h"
@@ -246,6 +247,7 @@ class EpilogueMatcher {
     if (match_activation_gradient(node)) return true;
     if (node.op == "Add") return match_sum(node);
     if (node.op == "Mul") return match_silu(node) || match_with_operand(node, kernels::EpilogueOp::multiply);
+    if (node.op == "Sub") return match_difference(node);
     if (node.op == "Cast") return match_cast(node, lowering_.type(id).element);
     if (const auto call = activation_of(graph_, node); call && match(node.inputs[0])) {
       result_.epilogue.activate(call->activation, call->alpha, call->beta);
@@ -260,6 +262,17 @@ class EpilogueMatcher {
     return true;
   }
 
+  // A tensor taken off what a convolution gives: the error of an image that a loss begins with. Results of
+  // dense layers are stored by panels of columns, and the rows of a tensor that lie a power of two of bytes
+  // apart would push them out of the caches.
+  bool match_difference(const Node& node) {
+    const ValueId chain = node.inputs[0], other = node.inputs[1];
+    return group_.product &&
+           op::is_convolution(op::traits_of(graph_.node(*group_.product).op).product_kind) &&
+           !depends_on_product(other) && !is_member(other) && match(chain) &&
+           add_tensor_step(kernels::EpilogueOp::subtract, other);
+  }
+
   // A sum of any number of terms, one of which depends on the product: the others are added one by one.
   bool match_sum(const Node& node) {
     std::vector<ValueId> terms;
@@ -269,9 +282,19 @@ class EpilogueMatcher {
                                               [&](ValueId term) { return depends_on_product(term); }) != 1)
       return false;
     if (!match(*chain)) return false;
-    for (auto term = terms.begin(); term != terms.end(); ++term)
-      if (term != chain && (is_member(*term) || !add_operand(kernels::EpilogueOp::add, *term))) return false;
+    for (auto term = terms.begin(); term != terms.end(); ++term) {
+      const ValueId read = before_widening(*term);
+      if (term != chain && (is_member(read) || !add_operand(kernels::EpilogueOp::add, read))) return false;
+    }
     return true;
+  }
+
+  // A bf16 that the group widens is read as it is: epilogues widen what they add.
+  ValueId before_widening(ValueId id) const {
+    if (!is_member(id) || lowering_.type(id).element != ElementType::f32) return id;
+    const Node& node = graph_.node(graph_.value(id).producer);
+    const bool widens = node.op == "Cast" && lowering_.type(node.inputs[0]).element == ElementType::bf16;
+    return widens ? node.inputs[0] : id;
   }
 
   void collect_terms(const Node& node, std::vector<ValueId>& terms) const {
@@ -341,6 +364,8 @@ class EpilogueMatcher {
     if (element != ElementType::f32 && element != ElementType::bf16) return false;
     if (op == kernels::EpilogueOp::add)
       result_.epilogue.add(element);
+    else if (op == kernels::EpilogueOp::subtract)
+      result_.epilogue.subtract(element);
     else
       result_.epilogue.multiply(element);
     result_.operands.push_back(id);

@@ -193,15 +193,13 @@ std::expected<Fused, Refusal> fuse(const Lowering& lowering, const Node& dequant
 Lowered set_operand_strides(const Lowering& lowering, const Node& product, Fused& fused) {
   std::size_t operand = 0;
   for (kernels::EpilogueStep& step : fused.epilogue.steps) {
-    using Op = kernels::EpilogueOp;
-    const bool tensor = step.op == Op::add || step.op == Op::multiply || step.op == Op::activation_gradient;
-    if (tensor) {
+    if (step.reads_tensor()) {
       const auto image = image_of(lowering, product, fused.operands[operand]);
       if (!image) return std::unexpected(image.error());
       step.column_stride = image->column_stride;
       step.row_stride = image->row_stride;
     }
-    if (tensor || step.op == Op::bias || step.op == Op::scale_channels) ++operand;
+    if (step.reads_input()) ++operand;
   }
   return {};
 }

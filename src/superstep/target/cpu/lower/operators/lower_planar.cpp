@@ -1,6 +1,6 @@
 #include "superstep/target/cpu/lower/operators/lower_planar.h"
 
-#include "superstep/target/cpu/kernels/convolution/planar.h"
+#include "superstep/target/cpu/kernels/convolution/planar_gradient.h"
 
 namespace superstep::target::cpu {
 namespace {
@@ -34,12 +34,9 @@ bool lie_alike(const Lowering& lowering, ValueId a, ValueId b) {
 Lowered require_operands_as(const Lowering& lowering, const ProductTarget& target) {
   std::size_t operand = 0;
   for (const kernels::EpilogueStep& step : target.epilogue.steps) {
-    using Op = kernels::EpilogueOp;
-    const bool reads_tensor =
-        step.op == Op::add || step.op == Op::multiply || step.op == Op::activation_gradient;
-    if (reads_tensor && !lie_alike(lowering, target.operands[operand], target.result))
+    if (step.reads_tensor() && !lie_alike(lowering, target.operands[operand], target.result))
       return refuse("planes", "a tensor that follows lies otherwise");
-    if (reads_tensor || step.op == Op::bias || step.op == Op::scale_channels) ++operand;
+    if (step.reads_input()) ++operand;
   }
   return {};
 }
@@ -67,6 +64,29 @@ Lowered lower_planar(Lowering& lowering, const Node& node, ProductTarget target)
   append(inputs, lowering, target.operands);
   lowering.emit(target.op, target.name, std::move(*kernel), std::move(inputs),
                 {lowering.write(target.result)});
+  return {};
+}
+
+Lowered lower_planar_gradient(Lowering& lowering, const Node& node, ValueId result) {
+  const auto x = planes_of(lowering, node.inputs[0]), dy = planes_of(lowering, node.inputs[1]);
+  if (!x) return std::unexpected(x.error());
+  if (!dy) return std::unexpected(dy.error());
+  const Shape& weights = lowering.shape(result);
+  const auto window = window_of(node, lowering.shape(node.inputs[0]), {weights.begin() + 2, weights.end()});
+  if (!window) return std::unexpected(window.error());
+  if (!lowering.is_row_major(result)) return refuse("planes", "the weights lie otherwise");
+  const bool sums = lowering.can_accumulate(result);
+  auto kernel =
+      kernels::prepare(kernels::PlanarWeightGradient{.batch = lowering.shape(node.inputs[0])[0],
+                                                     .x = *x,
+                                                     .window = *window,
+                                                     .parts = {{*dy, sums && !lowering.runs_once()}}});
+  if (!kernel) return std::unexpected(kernel.error());
+  lowering.skip_widening(node.outputs[0]);
+  const DraftOperand output =
+      sums ? *lowering.accumulator(result, Lowering::Sum::written) : lowering.write(result);
+  lowering.emit(node.op, node.name, std::move(*kernel),
+                {lowering.read(node.inputs[0]), lowering.read(node.inputs[1])}, {output});
   return {};
 }
 

@@ -106,7 +106,7 @@ Lowered set_matmul_strides(const Lowering& lowering, ProductTarget& target, cons
       if (matmul.c.column != 1) return refuse("matmul", "a bias across the contiguous dimension");
       ++operand;
     }
-    if (step.op != Op::add && step.op != Op::multiply && step.op != Op::activation_gradient) continue;
+    if (!step.reads_tensor()) continue;
     const ValueId id = target.operands[operand++];
     if (lowering.view(id).strides != lowering.view(target.result).strides)
       return refuse("matmul", "a fused operand lies in another order");

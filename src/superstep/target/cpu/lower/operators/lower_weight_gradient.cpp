@@ -7,6 +7,7 @@
 #include "superstep/target/cpu/kernels/elementwise/vector_program.h"
 #include "superstep/target/cpu/kernels/product/weights.h"
 #include "superstep/target/cpu/lower/image_operands.h"
+#include "superstep/target/cpu/lower/operators/lower_planar.h"
 
 namespace superstep::target::cpu {
 namespace {
@@ -71,11 +72,16 @@ DraftOperand image_of(Lowering& lowering, const Node& node, Chosen& chosen) {
 
 Lowered lower_weight_gradient(Lowering& lowering, NodeId id) {
   const Node& node = lowering.graph().node(id);
-  auto chosen = choose(lowering, node);
-  if (!chosen) return std::unexpected(chosen.error());
   const ValueId result = lowering.widened(node.outputs[0]);
   if (lowering.type(result).element != ElementType::f32)
     return refuse("weight gradient", "the result is not f32");
+  if (lowering.is_planar(id)) {
+    Lowered planar = lower_planar_gradient(lowering, node, result);
+    if (planar) return planar;
+    lowering.note_refusal(planar.error());
+  }
+  auto chosen = choose(lowering, node);
+  if (!chosen) return std::unexpected(chosen.error());
   const auto transfer = kernels::weight_transfer(chosen->description, chosen->kernel->info().weights);
   auto unpack = kernels::prepare_unpack(transfer);
   if (!unpack) return std::unexpected(unpack.error());

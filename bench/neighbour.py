@@ -67,14 +67,11 @@ def fair_slowdown(threads, busy):
 
 
 def contenders(arguments, model, batch):
-    step = [str(arguments.build / "bench" / "superstep_contender"), "--model", model, "--mode", arguments.mode,
-            "--batch", str(batch), "--threads", str(arguments.threads)]
-    found = [("Superstep", step)]
-    if arguments.peers:
-        settings = argparse.Namespace(model=model, mode=arguments.mode, compile=False, onnx=None, contender=[],
-                                      build=arguments.build)
-        found += compare.commands(settings, batch, arguments.threads)
-    return [peer for peer in (compare.start(*entry) for entry in found) if peer]
+    ours = "Superstep=%s --model %s --mode %s --batch {batch} --threads {threads}" % (
+        arguments.build / "bench" / "superstep_contender", model, arguments.mode)
+    settings = compare.parse(["--model", model, "--mode", arguments.mode, "--build", str(arguments.build), "--contender", ours])
+    settings.peers = ["pytorch"] if arguments.peers else []
+    return compare.start(compare.commands(settings, batch, arguments.threads))
 
 
 def samples_of_round(peer):

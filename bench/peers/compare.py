@@ -84,10 +84,11 @@ class Peer:
         self.process.wait()
 
 
-def parse():
+def parse(words=None):
+    """Of the command line, or of the words given."""
     parser = argparse.ArgumentParser(description=__doc__)
     numbers = lambda text: [int(n) for n in text.split(",")]
-    words = lambda text: text.split(",")
+    names = lambda text: text.split(",")
     parser.add_argument("--model", default="braggnn")
     parser.add_argument("--mode", default="train", choices=["infer", "train"])
     parser.add_argument("--batch", type=numbers, default=[1, 64, 512], metavar="N,N,...")
@@ -96,8 +97,8 @@ def parse():
     parser.add_argument("--onnx", help="the model as an ONNX file; of training the whole step, {batch} is filled in. Beside it "
                         "NAME.onnxruntime.onnx and NAME.openvino.xml, where there are any, are the model on bytes")
     parser.add_argument("--graph", help="the model alone as an ONNX file, for JAX, which makes a training step of it")
-    parser.add_argument("--peers", type=words, default=FAMILIES, metavar="NAME,NAME,...", help=", ".join(FAMILIES))
-    parser.add_argument("--precisions", type=words, default=["f32"], metavar="NAME,NAME,...", help="f32, bf16, int8")
+    parser.add_argument("--peers", type=names, default=FAMILIES, metavar="NAME,NAME,...", help=", ".join(FAMILIES))
+    parser.add_argument("--precisions", type=names, default=["f32"], metavar="NAME,NAME,...", help="f32, bf16, int8")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=0.4, help="of each round of each peer")
     parser.add_argument("--in-turn", action="store_true", help="contenders prepare themselves one after another: large ones together "
@@ -108,7 +109,7 @@ def parse():
     parser.add_argument("--contender", action="append", default=[], metavar="NAME=COMMAND",
                         help="another program that speaks the protocol; {batch} and {threads} are filled in")
     parser.add_argument("--json", type=pathlib.Path, help="file for every sample")
-    return parser.parse_args()
+    return parser.parse_args(words)
 
 
 def python_of(arguments):

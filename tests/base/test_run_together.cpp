@@ -4,8 +4,8 @@
 #include <barrier>
 #include <optional>
 
-#include "superstep/base/system/run_together.h"
-#include "superstep/base/system/startable_threads.h"
+#include "superstep/base/threads/run_together.h"
+#include "superstep/base/threads/startable_threads.h"
 
 namespace superstep {
 namespace {

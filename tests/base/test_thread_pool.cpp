@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "superstep/base/error.h"
-#include "superstep/base/system/own_threads.h"
 #include "superstep/base/thread_pool.h"
+#include "superstep/base/threads/own_threads.h"
 
 namespace superstep {
 namespace {

@@ -33,8 +33,25 @@ TEST(ProfileCommand, WritesAPageAndATrace) {
   EXPECT_GT(metrics_of(folder / "p.json").at("share_of_floor").at("value").get<double>(), 0);
 }
 
+TEST(ProfileCommand, SimulatesThreads) {
+  const ScratchFolder folder;
+  const Outcome outcome =
+      run_program(folder / "", "profile mlp --batch 64 --runs 3 --simulate 4,16 --json p.json");
+  ASSERT_EQ(outcome.code, 0) << outcome.errors;
+  EXPECT_TRUE(contains(outcome.output, "times as fast"));
+  const nlohmann::json metrics = metrics_of(folder / "p.json");
+  for (const char* name : {"step_time_1_threads", "step_time_4_threads", "step_time_16_threads"}) {
+    EXPECT_EQ(metrics.at(name).at("how"), "predicted") << name;
+    EXPECT_LE(metrics.at(name).at("low").get<double>(), metrics.at(name).at("high").get<double>()) << name;
+  }
+  EXPECT_EQ(metrics.at("step_time_1_threads_measured").at("how"), "measured");
+}
+
 TEST(ProfileCommand, RefusesWrongUse) {
   const ScratchFolder folder;
+  expect_refused(folder, "profile mlp --simulate 0", 2, "--simulate");
+  expect_refused(folder, "profile mlp --simulate 4 --out p", 2, "--simulate");
+  expect_refused(folder, "profile mlp --on gc200 --simulate 4", 1, "threads are a processor's");
   expect_refused(folder, "profile mlp --on gc2000", 2, "there is no profile of this machine");
   expect_refused(folder, "profile mlp --mode trian", 2, "did you mean 'train'?");
   expect_refused(folder, "profile nothing", 2, "there is no such workload");

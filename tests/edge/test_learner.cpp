@@ -6,7 +6,7 @@
 #include <set>
 
 #include "superstep/base/file.h"
-#include "superstep/base/system/own_threads.h"
+#include "superstep/base/threads/own_threads.h"
 #include "superstep/edge/learn/child.h"
 #include "superstep/edge/learn/peaks.h"
 #include "superstep/edge/serve.h"

@@ -4,6 +4,7 @@ import json
 import pathlib
 import subprocess
 import sys
+import tempfile
 import unittest
 
 PEERS = pathlib.Path(__file__).resolve().parents[2] / "bench" / "peers"
@@ -84,6 +85,47 @@ class Contest(unittest.TestCase):
     def test_is_nothing_without_ours(self):
         with self.assertRaises(RuntimeError):
             contest(0, ours="5")
+
+
+# Stands for superstep_contender: whose step takes 20 ms over the threads that it is told.
+OURS = """#!%s
+import sys, time
+sys.path.insert(0, %r)
+import protocol
+protocol.claim_output()
+threads = int(sys.argv[sys.argv.index("--threads") + 1])
+protocol.serve({"contender": "Superstep"}, lambda: time.sleep(2e-2 / threads))
+""" % (sys.executable, str(PEERS))
+
+
+def build_with_ours(folder):
+    """A build folder whose contender is that one."""
+    program = pathlib.Path(folder) / "bench" / "superstep_contender"
+    program.parent.mkdir()
+    program.write_text(OURS)
+    program.chmod(0o755)
+    return pathlib.Path(folder)
+
+
+class OursAlone(unittest.TestCase):
+    """The scripts that time nothing but ours, from start to table."""
+
+    def lines_of(self, script, *words):
+        with tempfile.TemporaryDirectory() as folder:
+            done = subprocess.run([sys.executable, PEERS.parent / script, "--build", build_with_ours(folder), "--rounds", "2",
+                                   "--seconds", "0.02", *words], capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout.splitlines()
+
+    def test_beside_a_neighbour(self):
+        lines = self.lines_of("neighbour.py", "--models", "mlp:4,lstm:8", "--threads", "1")
+        self.assertEqual([line.split()[:3] for line in lines[2:]], [["mlp", "4", "Superstep"], ["lstm", "8", "Superstep"]])
+
+    def test_on_more_threads(self):
+        lines = self.lines_of("scaling.py", "--models", "mlp", "--modes", "train", "--precisions", "f32", "--threads", "1,4")
+        self.assertEqual(len(lines), 2)
+        self.assertEqual(lines[1].split()[:4], ["mlp", "train", "f32", "64"])
+        self.assertGreater(float(lines[1].split()[-1]), 1.3)
 
 
 if __name__ == "__main__":

@@ -13,9 +13,11 @@
 #include <vector>
 
 #include "superstep/base/error.h"
-#include "superstep/base/system/own_threads.h"
-#include "superstep/base/system/pause.h"
 #include "superstep/base/system/standard_streams.h"
+#include "superstep/base/threads/own_threads.h"
+#include "superstep/base/threads/pause.h"
+#include "superstep/base/threads/sleeping.h"
+#include "superstep/base/threads/thread_place.h"
 
 namespace superstep {
 namespace {
@@ -28,6 +30,14 @@ std::chrono::microseconds spin_time(int threads) {
 }
 
 using Clock = std::chrono::steady_clock;
+
+// Who waits for another thread sleeps for so long at first, and longer and longer, before it looks whether
+// that one has a processor; one that had it for less than this share of the time has not. Chosen: a look
+// takes some microseconds.
+constexpr std::chrono::microseconds first_look{100}, longest_look{1000};
+constexpr int share_of_a_look = 5;
+// So many workers watch over the caller. Chosen: one of them may be late itself.
+constexpr int watchers = 2;
 
 template <class Ready>
 bool spin_until(Clock::time_point deadline, Ready ready) {
@@ -71,6 +81,12 @@ class ThreadPool::Crew {
   struct Job;
   void worker_main(int worker);
   void sleep(int worker, std::uint32_t seen);
+  class Look;
+  template <class Awaited>
+  bool spin_beside(int thread, Awaited awaited);
+  template <class Awaited>
+  void wait_for_thread(int thread, std::atomic<std::uint32_t>& word, std::uint32_t value, Awaited awaited);
+  void wait_for_caller(int worker, std::uint32_t seen);
   void wake(int worker);
   void wake_next(int worker, int called);
   void deal(std::int64_t items, int called);
@@ -85,15 +101,19 @@ class ThreadPool::Crew {
     std::atomic<std::int64_t> next{0};
     std::int64_t end = 0;
   };
+  // In inside_: the thread is, and the caller asks to be woken when it is no more.
+  static constexpr std::uint32_t awaited_inside = 2;
+
   // A word of each thread on a line of its own: who reads it mostly finds it in its own cache.
   struct alignas(64) Word {
     std::atomic<std::uint32_t> set{0};
   };
 
   std::chrono::microseconds spin_;
-  std::vector<Share> shares_;  // one a thread
-  std::vector<Word> asleep_;   // by thread
-  std::vector<Word> inside_;   // by thread: it may hold job_
+  std::vector<Share> shares_;        // one a thread
+  std::vector<Word> asleep_;         // by thread
+  std::vector<Word> inside_;         // by thread: it may hold job_
+  std::vector<ThreadPlace> places_;  // by thread
   std::vector<std::thread> workers_;
   // Each on a line of its own: they are written from all sides.
   alignas(64) std::atomic<bool> busy_{false};
@@ -116,7 +136,8 @@ ThreadPool::Crew::Crew(int threads)
     : spin_(spin_time(threads)),
       shares_(static_cast<std::size_t>(threads)),
       asleep_(static_cast<std::size_t>(threads)),
-      inside_(static_cast<std::size_t>(threads)) {
+      inside_(static_cast<std::size_t>(threads)),
+      places_(static_cast<std::size_t>(threads)) {
   try {
     for (int worker = 1; worker < threads; ++worker)
       workers_.push_back(start_thread([this, worker] { worker_main(worker); }));
@@ -154,6 +175,7 @@ void ThreadPool::Crew::deal(std::int64_t items, int called) {
 
 void ThreadPool::Crew::claim_items(Job& job, int worker) {
   const auto called = static_cast<std::size_t>(job.called);
+  places_[static_cast<std::size_t>(worker)].enter();
   try {
     for (std::size_t k = 0; k < called; ++k) {
       Share& share = shares_[(static_cast<std::size_t>(worker) + k) % called];
@@ -174,21 +196,27 @@ void ThreadPool::Crew::claim_items(Job& job, int worker) {
 // called neither writes where the others look nor keeps spinning.
 void ThreadPool::Crew::worker_main(int worker) {
   std::uint32_t seen = 0;
+  bool took_part = false;
   Clock::time_point idle = Clock::now() + spin_;
   std::atomic<std::uint32_t>& inside = inside_[static_cast<std::size_t>(worker)].set;
   while (!stopping_.load()) {
-    if (!spin_until(idle, [&] { return generation_.load() != seen; })) sleep(worker, seen);
+    const bool watches = took_part && worker <= watchers && spin_.count() > 0;
+    if (watches) spin_beside(0, [&] { return generation_.load() == seen && job_.load() != nullptr; });
+    if (!spin_until(idle, [&] { return generation_.load() != seen; })) {
+      if (watches) wait_for_caller(worker, seen);
+      sleep(worker, seen);
+    }
     const std::uint32_t generation = generation_.load();
     if (generation == seen) continue;
     seen = generation;
-    if (worker >= called_.load()) continue;
+    took_part = worker < called_.load();
+    if (!took_part) continue;
     inside.store(1);
     if (Job* job = job_.load(); job && worker < job->called) {
       wake_next(worker, job->called);
       claim_items(*job, worker);
     }
-    inside.store(0);
-    inside.notify_one();
+    if (inside.exchange(0) == awaited_inside) wake_one(inside);
     idle = Clock::now() + spin_;
   }
 }
@@ -198,7 +226,64 @@ void ThreadPool::Crew::worker_main(int worker) {
 void ThreadPool::Crew::sleep(int worker, std::uint32_t seen) {
   std::atomic<std::uint32_t>& asleep = asleep_[static_cast<std::size_t>(worker)].set;
   asleep.store(1);
-  if (generation_.load() == seen && !stopping_.load()) asleep.wait(1);
+  while (generation_.load() == seen && !stopping_.load() && asleep.load() == 1) sleep_while(asleep, 1);
+  asleep.store(0);
+}
+
+// Whether a thread has had a processor since this began.
+class ThreadPool::Crew::Look {
+ public:
+  explicit Look(ThreadPlace& place)
+      : place_(place), exchanges_(place.exchanges()), begun_(Clock::now()), had_(place.processor_time()) {}
+  // One that has lost its processor to another process gets this thread's, which has nothing to do with it.
+  void exchange_if_late(std::chrono::microseconds at_least) const {
+    const auto passed = Clock::now() - begun_;
+    if (passed >= at_least && place_.exchanges() == exchanges_ &&
+        place_.processor_time() - had_ < passed / share_of_a_look)
+      place_.exchange_with_caller();
+  }
+
+ private:
+  ThreadPlace& place_;
+  std::uint32_t exchanges_;
+  Clock::time_point begun_;
+  std::chrono::nanoseconds had_;
+};
+
+// Spins while the thread is awaited; in the second half somebody looks. Before any sleep: a processor that
+// falls idle makes the system put both threads on it. Gives whether it is awaited still.
+template <class Awaited>
+bool ThreadPool::Crew::spin_beside(int thread, Awaited awaited) {
+  const auto ready = [&] { return !awaited(); };
+  if (spin_until(Clock::now() + spin_ / 2, ready)) return false;
+  if (spin_.count() == 0) return true;
+  const Look look(places_[static_cast<std::size_t>(thread)]);
+  if (spin_until(Clock::now() + spin_ / 2, ready)) return false;
+  look.exchange_if_late(spin_ / 2);
+  return awaited();
+}
+
+// Sleeps on `word` while it has this value and the thread is awaited. Where there are more threads than
+// processors all of them lose theirs now and then.
+template <class Awaited>
+void ThreadPool::Crew::wait_for_thread(int thread, std::atomic<std::uint32_t>& word, std::uint32_t value,
+                                       Awaited awaited) {
+  if (spin_.count() == 0)
+    while (awaited()) sleep_while(word, value);
+  for (std::chrono::microseconds time = first_look; awaited(); time = std::min(2 * time, longest_look)) {
+    const Look look(places_[static_cast<std::size_t>(thread)]);
+    sleep_while(word, value, time);
+    if (awaited()) look.exchange_if_late(time);
+  }
+}
+
+// Who has nothing left to do in a call, for as long as the caller has.
+void ThreadPool::Crew::wait_for_caller(int worker, std::uint32_t seen) {
+  std::atomic<std::uint32_t>& asleep = asleep_[static_cast<std::size_t>(worker)].set;
+  asleep.store(1);
+  wait_for_thread(0, asleep, 1, [&] {
+    return asleep.load() == 1 && generation_.load() == seen && job_.load() != nullptr && !stopping_.load();
+  });
   asleep.store(0);
 }
 
@@ -206,7 +291,7 @@ void ThreadPool::Crew::wake(int worker) {
   std::atomic<std::uint32_t>& asleep = asleep_[static_cast<std::size_t>(worker)].set;
   if (asleep.load() == 0) return;
   asleep.store(0);
-  asleep.notify_one();
+  wake_one(asleep);
 }
 
 void ThreadPool::Crew::wake_next(int worker, int called) {
@@ -215,10 +300,14 @@ void ThreadPool::Crew::wake_next(int worker, int called) {
 }
 
 void ThreadPool::Crew::wait_for_workers() {
-  for (Word& word : inside_) {
-    if (word.set.load() == 0) continue;
-    if (spin_until(Clock::now() + spin_, [&] { return word.set.load() == 0; })) continue;
-    while (word.set.load() != 0) word.set.wait(1);
+  for (std::size_t thread = 1; thread < inside_.size(); ++thread) {
+    std::atomic<std::uint32_t>& inside = inside_[thread].set;
+    if (inside.load() == 0) continue;
+    const auto awaited = [&] { return inside.load() != 0; };
+    if (!spin_beside(static_cast<int>(thread), awaited)) continue;
+    std::uint32_t still = 1;
+    inside.compare_exchange_strong(still, awaited_inside);
+    wait_for_thread(static_cast<int>(thread), inside, awaited_inside, awaited);
   }
 }
 

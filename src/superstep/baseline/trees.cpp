@@ -10,7 +10,7 @@
 
 #include "superstep/base/error.h"
 #include "superstep/base/system/late_library.h"
-#include "superstep/base/system/startable_threads.h"
+#include "superstep/base/threads/startable_threads.h"
 
 extern "C" void omp_set_num_threads(int threads);  // of OpenMP, which XGBoost brings along
 

@@ -15,6 +15,7 @@
 #include "superstep/cli/shared/outcome.h"
 #include "superstep/cli/shared/profile_modelled.h"
 #include "superstep/lab/profile/model.h"
+#include "superstep/lab/profile/more_threads.h"
 #include "superstep/lab/profile/report.h"
 #include "superstep/record/environment.h"
 
@@ -26,6 +27,7 @@ struct Arguments {
   lab::ProfileSettings settings;
   ChipArguments chips;
   std::string machine = "cpu", out, data;
+  std::vector<int> simulate;
 };
 
 constexpr const char* examples =
@@ -34,6 +36,8 @@ constexpr const char* examples =
     "  superstep profile braggnn --mode infer --batch 1 --threads 1 --out profile/\n"
     "  superstep profile braggnn --on gc200 --mode infer --batch 16 --out profile/    cycles and memory, "
     "tile by tile\n"
+    "  superstep profile braggnn --batch 512 --simulate 4,16,64    on threads that this machine does not "
+    "have\n"
     "  superstep profile unet-256 --on gc200 --mode infer --batch 1 --out profile/\n"
     "  superstep profile braggnn --on gc200 --replicas 2 --accumulate 2 --batch 16 --out profile/\n"
     "Writes profile.html (tables, timeline) and trace.json, which https://ui.perfetto.dev opens.";
@@ -64,6 +68,47 @@ void keep(const Arguments& arguments, const lab::Profile& profile) {
   keep_and_write_result(std::move(result));
 }
 
+std::vector<Metric> simulated_metrics(const std::vector<lab::SimulatedRun>& runs) {
+  std::vector<Metric> metrics;
+  for (const lab::SimulatedRun& run : runs) {
+    const double low = run.low.seconds(), high = run.high.seconds();
+    metrics.push_back({.name = fmt::format("step_time_{}_threads", run.threads),
+                       .value = (low + high) / 2,
+                       .unit = "s",
+                       .how = How::predicted,
+                       .samples = {},
+                       .low = low,
+                       .high = high});
+    if (run.measured > 0)
+      metrics.push_back({.name = fmt::format("step_time_{}_threads_measured", run.threads),
+                         .value = run.measured,
+                         .unit = "s",
+                         .samples = {}});
+  }
+  return metrics;
+}
+
+// Times of steps are measured on this machine, what more threads make of them is simulated.
+void profile_simulated(const Arguments& arguments, const target::Target& target,
+                       const lab::ProfiledModel& model) {
+  const lab::MeasuredCosts costs = lab::measure_thread_costs();
+  const std::vector<lab::SimulatedRun> runs =
+      lab::simulate_threads(target, model, arguments.settings, arguments.simulate, costs);
+  if (!common().quiet)
+    fmt::print("{} {}, {}: batch {}\n{}", model.name, model.mode, model.precision, arguments.settings.batch,
+               lab::simulated_text(runs, arguments.settings.batch, costs));
+  const nlohmann::json config{{"mode", model.mode},
+                              {"precision", model.precision},
+                              {"batch", arguments.settings.batch},
+                              {"threads", arguments.simulate},
+                              {"runs", arguments.settings.runs}};
+  record::Result result =
+      command_result("profile", model.name, config, simulated_metrics(runs), arguments.machine);
+  result.mode = model.mode;
+  result.environment = record::environment_record(1);
+  keep_and_write_result(std::move(result));
+}
+
 // Measured on this machine, by the target of that name.
 void profile_measured(Arguments arguments) {
   if (chips_of(arguments.chips).several())
@@ -74,6 +119,7 @@ void profile_measured(Arguments arguments) {
   const target::Target& target = target::find_target(arguments.machine);
   const lab::ProfiledModel model = lab::open_profiled_model(arguments.request, &target);
   arguments.settings.batch = arguments.request.batch;
+  if (!arguments.simulate.empty()) return profile_simulated(arguments, target, model);
   arguments.settings.threads = thread_count();
   const lab::MachineFloor machine = lab::measure_floor(arguments.settings.threads);
   const lab::Profile profile = lab::measure_profile(target, model, arguments.settings, machine);
@@ -84,6 +130,9 @@ void profile_measured(Arguments arguments) {
 
 // Modelled, on a bulk-synchronous machine.
 void profile_on_machine(Arguments arguments) {
+  if (!arguments.simulate.empty())
+    throw Error(ErrorCode::unsupported, "threads are a processor's", "--simulate",
+                "leave out --on, or --simulate");
   arguments.request.data = arguments.data;
   profile_modelled(arguments.machine, arguments.request, chips_of(arguments.chips), arguments.out);
 }
@@ -139,7 +188,18 @@ void declare_profile(CLI::App& command) {
   add_bound_option(command, request.bounds);
   add_shape_option(command, request.shapes);
   add_chip_options(command, arguments->chips);
-  command.add_option("--out", arguments->out, "folder for profile.html and trace.json")->type_name("DIR");
+  command
+      .add_option(
+          "--simulate", arguments->simulate,
+          "how long the step would take on so many threads, each on a processor of its own: simulated from "
+          "the times that "
+          "steps take on one; measured, too, where there are as many processors. Instead of the profile")
+      ->type_name("N,N,...")
+      ->delimiter(',')
+      ->check(CLI::Range(1, 4096));
+  command.add_option("--out", arguments->out, "folder for profile.html and trace.json")
+      ->type_name("DIR")
+      ->excludes("--simulate");
   command.footer(examples);
   command.callback([arguments] { profile(*arguments); });
 }

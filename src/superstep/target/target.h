@@ -97,6 +97,9 @@ struct PlanStep {
   ElementType arithmetic = ElementType::f32;  // what is multiplied: f32, bf16, i8
   std::int64_t executions = 0;                // in the last run, by all threads; counted where it is measured
   int threads = 1;                            // that share an execution; where it was not run, as planned
+  std::int64_t parts = 1;                     // pieces of an execution that threads can share
+  bool evenly = false;                        // they share it in as many pieces as they are instead
+  bool joins = false;                         // once for all micro-batches, which wait for each other there
 };
 
 // One execution of a step.

@@ -10,7 +10,7 @@
 #include "superstep/base/file.h"
 #include "superstep/base/stopwatch.h"
 #include "superstep/base/system/interrupt.h"
-#include "superstep/base/system/own_threads.h"
+#include "superstep/base/threads/own_threads.h"
 #include "superstep/edge/learn/child.h"
 #include "superstep/edge/learn/phases.h"
 #include "superstep/edge/stream/detector.h"

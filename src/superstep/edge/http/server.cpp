@@ -9,7 +9,7 @@
 #include <thread>
 
 #include "superstep/base/error.h"
-#include "superstep/base/system/own_threads.h"
+#include "superstep/base/threads/own_threads.h"
 #include "superstep/edge/http/session.h"
 
 namespace superstep::edge {

@@ -6,8 +6,8 @@
 
 #include "superstep/base/file.h"
 #include "superstep/base/statistics.h"
-#include "superstep/base/system/own_threads.h"
 #include "superstep/base/system/stops_when.h"
+#include "superstep/base/threads/own_threads.h"
 #include "superstep/edge/learn/child.h"
 #include "superstep/edge/learn/judge.h"
 #include "superstep/run/serve/infer.h"

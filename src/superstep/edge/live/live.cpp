@@ -6,8 +6,8 @@
 
 #include "superstep/base/file.h"
 #include "superstep/base/option_range.h"
-#include "superstep/base/system/own_threads.h"
 #include "superstep/base/text.h"
+#include "superstep/base/threads/own_threads.h"
 #include "superstep/page/page.h"
 
 namespace superstep::edge {

@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include "superstep/base/system/asked_to_stop.h"
-#include "superstep/base/system/own_threads.h"
 #include "superstep/base/system/stops_when.h"
+#include "superstep/base/threads/own_threads.h"
 
 namespace superstep::edge {
 namespace {

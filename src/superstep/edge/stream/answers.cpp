@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "superstep/base/error.h"
-#include "superstep/base/system/own_threads.h"
+#include "superstep/base/threads/own_threads.h"
 
 namespace superstep::edge {
 namespace {

@@ -8,7 +8,7 @@
 #include <cstring>
 
 #include "superstep/base/file.h"
-#include "superstep/base/system/own_threads.h"
+#include "superstep/base/threads/own_threads.h"
 #include "superstep/edge/model/pixels.h"
 #include "superstep/edge/stream/summary.h"
 #include "superstep/physics/xray/bragg_patches.h"

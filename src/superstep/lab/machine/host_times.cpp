@@ -14,8 +14,8 @@
 #include "superstep/base/error.h"
 #include "superstep/base/statistics.h"
 #include "superstep/base/system/interrupt.h"
-#include "superstep/base/system/run_together.h"
 #include "superstep/base/thread_pool.h"
+#include "superstep/base/threads/run_together.h"
 #include "superstep/lab/measure/clock.h"
 
 namespace superstep::lab {

@@ -15,9 +15,9 @@
 #include "superstep/base/error.h"
 #include "superstep/base/stopwatch.h"
 #include "superstep/base/system/interrupt.h"
-#include "superstep/base/system/run_together.h"
 #include "superstep/base/text.h"
 #include "superstep/base/thread_pool.h"
+#include "superstep/base/threads/run_together.h"
 #include "superstep/lab/machine/peak_kernels.h"
 #include "superstep/record/environment.h"
 

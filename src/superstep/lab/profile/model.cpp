@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <memory>
 #include <numeric>
 
 #include "superstep/base/error.h"
@@ -15,8 +16,9 @@
 namespace superstep::lab {
 namespace {
 
-// Samples are generated for one batch alone; tasks keep a part of them for validation.
-constexpr std::int64_t samples_a_batch = 2;
+// Samples are generated for one batch alone; tasks keep a part of them for validation, and some pack several
+// into one.
+constexpr std::int64_t samples_a_batch = 2, most_samples_a_batch = 1024;
 constexpr std::int64_t calibration_samples = 64;  // at most: one batch of run::calibrate
 
 std::vector<std::int64_t> first_indices(std::int64_t count) {
@@ -25,16 +27,25 @@ std::vector<std::int64_t> first_indices(std::int64_t count) {
   return indices;
 }
 
+// At least a batch of generated samples; of the user's data what there is.
+std::unique_ptr<run::Task> task_with(const run::Model& model, std::int64_t batch, bool training,
+                                     ThreadPool& pool) {
+  const run::TrainSettings& settings = model.settings();
+  for (std::int64_t a_batch = samples_a_batch;; a_batch *= 4) {
+    auto task = model.open_task({.data = settings.data,
+                                 .samples = settings.data.empty() ? a_batch * batch : 0,
+                                 .seed = settings.seed,
+                                 .model_options = settings.model_options,
+                                 .labels_required = training,
+                                 .pool = &pool});
+    if (task->size() >= batch || !settings.data.empty() || a_batch >= most_samples_a_batch) return task;
+  }
+}
+
 // A batch of the workload's own data: with targets and a learning rate for training.
 void fill_from_task(const run::Model& model, std::int64_t batch, bool training, std::vector<Tensor>& inputs) {
   ThreadPool pool(1);
-  const run::TrainSettings& settings = model.settings();
-  const auto task = model.open_task({.data = settings.data,
-                                     .samples = settings.data.empty() ? samples_a_batch * batch : 0,
-                                     .seed = settings.seed,
-                                     .model_options = settings.model_options,
-                                     .labels_required = training,
-                                     .pool = &pool});
+  const auto task = task_with(model, batch, training, pool);
   if (batch > task->size())
     throw Error(ErrorCode::invalid_argument, fmt::format("the data have {} samples", task->size()),
                 "--batch");

@@ -6,8 +6,8 @@
 #include <poplar/exceptions.hpp>
 
 #include "superstep/base/file.h"
-#include "superstep/base/system/startable_threads.h"
 #include "superstep/base/thread_pool.h"
+#include "superstep/base/threads/startable_threads.h"
 #include "superstep/poplar/core/engine_data.h"
 #include "superstep/poplar/core/guard.h"
 #include "superstep/poplar/profile/profile_tree.h"

@@ -8,7 +8,7 @@
 #include "superstep/base/error.h"
 #include "superstep/base/random.h"
 #include "superstep/base/system/interrupt.h"
-#include "superstep/base/system/own_threads.h"
+#include "superstep/base/threads/own_threads.h"
 
 namespace superstep::run {
 namespace {

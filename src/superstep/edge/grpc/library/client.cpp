@@ -10,7 +10,7 @@
 #include <thread>
 
 #include "superstep/base/error.h"
-#include "superstep/base/system/own_threads.h"
+#include "superstep/base/threads/own_threads.h"
 #include "superstep/edge/protocol/status.h"
 
 namespace superstep::edge {

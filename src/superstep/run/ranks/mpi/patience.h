@@ -8,7 +8,7 @@
 #include <mutex>
 #include <thread>
 
-#include "superstep/base/system/own_threads.h"
+#include "superstep/base/threads/own_threads.h"
 
 namespace superstep::run {
 

@@ -4,7 +4,7 @@
 
 #include <sched.h>
 
-#include "superstep/base/system/pause.h"
+#include "superstep/base/threads/pause.h"
 
 namespace superstep::run {
 

@@ -397,15 +397,19 @@ int CpuExecutable::planned_threads(std::size_t step) const {
   if (step < plan_.prepare.size()) return of(plan_.prepare[step]);
   if (step > sum_step()) return of(plan_.update[step - sum_step() - 1]);
   const std::size_t i = step - plan_.prepare.size();
-  if (in_step_) return divided_[i] ? pool_.threads() : 1;
+  if (in_step_) return divided_[i] ? threads_of_divided(i) : 1;
   return groups() == 1 ? of(plan_.body[i]) : 1;
 }
 
 PlanStep CpuExecutable::described_step(std::size_t step) const {
   const auto of = [&](const Step& planned, PlanPart part) {
+    const kernels::KernelInfo& kernel = planned.kernel->info();
     PlanStep info = planned.info;
     info.part = part;
     info.threads = planned_threads(step);
+    info.parts = std::max<std::int64_t>(kernel.parts, kernel.members);
+    info.evenly = kernel.members > 1;
+    info.joins = planned.join != nullptr;
     return info;
   };
   if (step < plan_.prepare.size()) return of(plan_.prepare[step], PlanPart::prepare);
@@ -420,7 +424,8 @@ PlanStep CpuExecutable::described_step(std::size_t step) const {
           .flops = values * summed,
           .bytes = 4 * values * (summed + 1),
           .part = PlanPart::update,
-          .threads = pool_.threads()};
+          .threads = pool_.threads(),
+          .parts = std::max<std::int64_t>(1, static_cast<std::int64_t>(summed_.size()))};
 }
 
 PlanStep CpuExecutable::measured_step(std::size_t step) const {

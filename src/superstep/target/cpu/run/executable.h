@@ -106,7 +106,8 @@ class CpuExecutable : public Executable {
   float scale_of_means() const { return 1.0f / static_cast<float>(micro_batches_); }
   std::size_t step_count() const;  // of all parts; the sum of gradients is one
   std::size_t sum_step() const { return plan_.prepare.size() + plan_.body.size(); }
-  int planned_threads(std::size_t step) const;  // of a step that is not the sum of gradients
+  int planned_threads(std::size_t step) const;     // of a step that is not the sum of gradients
+  int threads_of_divided(std::size_t step) const;  // of the body, in the first round
   PlanStep described_step(std::size_t step) const;
   PlanStep measured_step(std::size_t step) const;  // the same, with what the recorders say
   void write_averages(const Run& run) const;

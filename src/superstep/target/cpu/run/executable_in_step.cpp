@@ -45,6 +45,12 @@ std::vector<bool> CpuExecutable::choose_divided() const {
   return divided;
 }
 
+int CpuExecutable::threads_of_divided(std::size_t step) const {
+  const std::size_t count = plan_.in_step ? static_cast<std::size_t>(micro_batches_) : groups();
+  return std::max(
+      2, threads_that_pay_together(plan_.body[step].kernel->info(), {count, count}, pool_.threads()));
+}
+
 void CpuExecutable::run_in_step(const Run& run) {
   group_sums_.assign(groups(), nullptr);
   if (sums_ && is_taken_together(0))

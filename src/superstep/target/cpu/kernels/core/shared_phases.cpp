@@ -4,7 +4,7 @@
 #include <new>
 #include <thread>
 
-#include "superstep/base/system/pause.h"
+#include "superstep/base/threads/pause.h"
 
 namespace superstep::kernels {
 

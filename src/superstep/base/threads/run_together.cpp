@@ -1,4 +1,4 @@
-#include "superstep/base/system/run_together.h"
+#include "superstep/base/threads/run_together.h"
 
 #include <algorithm>
 #include <latch>

@@ -1,4 +1,4 @@
-#include "superstep/base/system/own_threads.h"
+#include "superstep/base/threads/own_threads.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "superstep/base/system/startable_threads.h"
+#include "superstep/base/threads/startable_threads.h"
 
 #include <chrono>
 #include <filesystem>

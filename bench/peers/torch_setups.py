@@ -171,12 +171,12 @@ def training(arguments, settings):
         loss.backward()
         update()
 
-    def weights_after_three_steps(call=called):
-        for _ in range(3):
-            call(step)
-        return torch.cat([p.detach().reshape(-1) for p in model.parameters()])
+    # Not weights that were updated: Adam makes a whole step of a gradient that is a rounding from zero, up or down.
+    def gradients_of_a_step(call=called):
+        call(step)
+        return torch.cat([p.grad.detach().reshape(-1) for p in model.parameters() if p.grad is not None])
 
-    return Setup(settings, step, weights_after_three_steps)
+    return Setup(settings, step, gradients_of_a_step)
 
 
 # ---- the search --------------------------------------------------------------------------------------

@@ -15,7 +15,9 @@ using target::PlanSummary;
 
 constexpr double each = 0.125;
 
-ThreadCosts made_up_costs() { return {.calling = 1, .each = each, .memory_rate = 100, .last_cache = 1000}; }
+ThreadCosts made_up_costs() {
+  return {.calling = 1, .each = each, .memory_rate = 100, .last_cache = 1000, .one_rate = 1000};
+}
 
 PlanStep step(double seconds, int threads = 1, std::int64_t parts = 1) {
   return {.node = "n", .op = "Conv", .kernel = "k", .seconds = seconds, .threads = threads, .parts = parts};
@@ -97,8 +99,10 @@ TEST(MoreThreads, AreNoFasterThanTheMemory) {
   EXPECT_DOUBLE_EQ(time_of(planned).memory, 0);
   planned.plan_bytes = 1100;
   EXPECT_DOUBLE_EQ(time_of(planned).memory, 20 - 2.5);
+  planned.update[0].bytes = 20000;  // of which one thread cannot have moved more than half in its time
+  EXPECT_DOUBLE_EQ(time_of(planned).memory, 100 - 2.5);
   ThreadCosts faster = made_up_costs();
-  faster.memory_rate = 1000;
+  faster.memory_rate = 10000;
   EXPECT_DOUBLE_EQ(simulate(planned, faster).memory, 0);
 }
 

@@ -61,7 +61,8 @@ class Walk {
   void phase(double work, double seconds, bool by_one, double bytes) {
     time_.shared += work / threads();
     (by_one ? time_.alone : time_.uneven) += seconds - work / threads();
-    const double moving = stays_in_cache_ ? 0 : bytes / costs_.memory_rate;
+    const double moved = std::min(bytes, work * costs_.one_rate);
+    const double moving = stays_in_cache_ ? 0 : moved / costs_.memory_rate;
     time_.memory += std::max(0.0, moving - seconds);
   }
 
@@ -164,10 +165,12 @@ PlanSummary planned_for(const target::Target& target, const ProfiledModel& model
 
 ThreadCosts MeasuredCosts::better(int threads) const {
   const double more = std::max(1.0, static_cast<double>(threads) / processors);
-  return {calling, each_low, memory_rate * more, last_cache * more};
+  return {calling, each_low, memory_rate * more, last_cache * more, memory_rate};
 }
 
-ThreadCosts MeasuredCosts::worse() const { return {calling, each_high, memory_rate, last_cache}; }
+ThreadCosts MeasuredCosts::worse() const {
+  return {calling, each_high, memory_rate, last_cache, memory_rate};
+}
 
 MeasuredCosts measure_thread_costs() {
   const int here = measuring_threads(1 << 20);

@@ -23,6 +23,8 @@ struct ThreadCosts {
   double each = 0;         // s more for every further thread
   double memory_rate = 0;  // B/s: of all processors together
   double last_cache = 0;   // B: the last level of the caches, of all together
+  double one_rate =
+      0;  // B/s that one thread moves at most: in its time no more can have come from the memory
 };
 
 // What was measured of it here, and the better and the worse that a larger machine may have.

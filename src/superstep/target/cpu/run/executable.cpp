@@ -287,7 +287,8 @@ void CpuExecutable::complete_ranges(std::size_t step, std::size_t group) {
 // The mean over micro-batches, in the memory of the update.
 void CpuExecutable::average_accumulators() {
   if (micro_batches_ == 1) return;
-  pool_.parallel_for(static_cast<std::int64_t>(summed_.size()), [&](std::int64_t item, int) {
+  pool_.parallel_for(static_cast<std::int64_t>(summed_.size()), [&](std::int64_t item, int worker) {
+    const FlushDenormals flush(plan_.trains && worker != 0);
     sums_->finish(summed_[static_cast<std::size_t>(item)], scale_of_means());
   });
 }

@@ -257,14 +257,7 @@ std::optional<PlanarConvolution> joined(const Kernel& first, const Kernel& secon
   const auto* a = dynamic_cast<const PlanarKernel*>(&first);
   const auto* b = dynamic_cast<const PlanarKernel*>(&second);
   if (!a || !b) return std::nullopt;
-  const PlanarConvolution &one = a->convolution(), &other = b->convolution();
-  const Planes &y = one.parts[0].y, &z = other.parts[0].y;
-  if (one.batch != other.batch || one.x != other.x || !(one.window == other.window) || y.height != z.height ||
-      y.width != z.width)
-    return std::nullopt;
-  PlanarConvolution both = one;
-  both.parts.insert(both.parts.end(), other.parts.begin(), other.parts.end());
-  return both;
+  return with_parts_of_both(a->convolution(), b->convolution(), &PlanarConvolution::Part::y);
 }
 
 }  // namespace superstep::kernels

@@ -49,4 +49,17 @@ bool is_planar(const Kernel& kernel);
 // convolutions by the same window.
 std::optional<PlanarConvolution> joined(const Kernel& first, const Kernel& second);
 
+// One pass over the image that both read, with the parts of both; none where it is not the same one, or where
+// what belongs to its positions (`image` of a part) has another size.
+template <class Pass>
+std::optional<Pass> with_parts_of_both(const Pass& one, const Pass& other, Planes Pass::Part::*image) {
+  const Planes &y = one.parts[0].*image, &z = other.parts[0].*image;
+  if (one.batch != other.batch || one.x != other.x || !(one.window == other.window) || y.height != z.height ||
+      y.width != z.width)
+    return std::nullopt;
+  Pass both = one;
+  both.parts.insert(both.parts.end(), other.parts.begin(), other.parts.end());
+  return both;
+}
+
 }  // namespace superstep::kernels

@@ -214,14 +214,7 @@ std::optional<PlanarWeightGradient> joined_gradients(const Kernel& first, const 
   const auto* a = dynamic_cast<const PlanarGradientKernel*>(&first);
   const auto* b = dynamic_cast<const PlanarGradientKernel*>(&second);
   if (!a || !b) return std::nullopt;
-  const PlanarWeightGradient &one = a->gradient(), &other = b->gradient();
-  const Planes &y = one.parts[0].dy, &z = other.parts[0].dy;
-  if (one.batch != other.batch || one.x != other.x || !(one.window == other.window) || y.height != z.height ||
-      y.width != z.width)
-    return std::nullopt;
-  PlanarWeightGradient both = one;
-  both.parts.insert(both.parts.end(), other.parts.begin(), other.parts.end());
-  return both;
+  return with_parts_of_both(a->gradient(), b->gradient(), &PlanarWeightGradient::Part::dy);
 }
 
 }  // namespace superstep::kernels

@@ -72,8 +72,8 @@ struct Spinning {
     ends = true;
     self.join();
   }
-  bool is_seen_on(int wanted) const {
-    for (const auto end = Clock::now() + std::chrono::seconds(5); Clock::now() < end;)
+  bool is_seen_on(int wanted, std::chrono::milliseconds within) const {
+    for (const auto end = Clock::now() + within; Clock::now() < end;)
       if (processor == wanted) return true;
     return false;
   }
@@ -94,23 +94,26 @@ TEST(ThreadPlace, KnowsWhetherItsThreadRuns) {
   EXPECT_LT(own.processor_time() - had, milliseconds(25));
 }
 
-TEST(ThreadPlace, IsExchangedAndBothMayRunWhereTheyCould) {
-  const std::vector<int> all = processors_of(0);
-  if (all.size() < 2) GTEST_SKIP() << "there is one processor";
-  // The other thread alone of these two may run on the first, which it enters from; the caller is on the
-  // second.
+// Whether a thread on the first processor is then seen on the second, where the caller was. A third thread
+// keeps that one from falling idle: the system would bring the other one there by itself.
+bool is_brought_over(const std::vector<int>& all) {
+  const Spinning third(all[1], {all[1]});
   Spinning other(all[0], {all[0], all[1]});
   stay_on({all[1]});
   stay_on(all);
-  const int here = sched_getcpu();
-  if (here == other.processor) GTEST_SKIP() << "the system put both on one processor";
   other.place.exchange_with_caller();
-  if (here == all[1]) {
-    EXPECT_TRUE(other.is_seen_on(here));
-    EXPECT_EQ(other.place.exchanges(), 1u);
-  }
   EXPECT_EQ(processors_of(0), all);
   EXPECT_EQ(processors_of(other.thread), other.may);
+  return other.place.exchanges() == 1 && other.is_seen_on(all[1], milliseconds(100));
+}
+
+// The system moves threads as it likes, too: of many rounds most count.
+TEST(ThreadPlace, IsExchangedAndBothMayRunWhereTheyCould) {
+  const std::vector<int> all = processors_of(0);
+  if (all.size() < 2) GTEST_SKIP() << "there is one processor";
+  int brought = 0;
+  for (int round = 0; round < 11; ++round) brought += is_brought_over(all);
+  EXPECT_GE(brought, 6);
 }
 
 TEST(ThreadPlace, StaysWhereItMayNotBeExchanged) {

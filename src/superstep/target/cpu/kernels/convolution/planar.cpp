@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cstddef>
 
-#include "superstep/base/integers.h"
 #include "superstep/target/cpu/kernels/convolution/planar_loops.h"
 #include "superstep/target/cpu/kernels/convolution/plane_lines.h"
 #include "superstep/target/cpu/kernels/core/epilogue_run.h"
@@ -104,19 +103,13 @@ class PlanarKernel final : public RangeKernel {
 };
 
 PlanarKernel::Workspace PlanarKernel::workspace(void* scratch) const {
-  std::size_t used = 0;
-  const auto take = [&](std::int64_t count, std::size_t size) -> void* {
-    std::byte* const part = scratch ? static_cast<std::byte*>(scratch) + used : nullptr;
-    used += round_up(static_cast<std::size_t>(count) * size, std::size_t{64});
-    return part;
-  };
+  ScratchPieces pieces(scratch);
   Workspace w{};
-  w.lines = static_cast<float*>(take(lines_.elements(), sizeof(float)));
-  w.weights = static_cast<float*>(
-      take(static_cast<std::int64_t>(channels_.size()) * c_.x.channels * taps(), sizeof(float)));
-  w.rows = static_cast<float*>(take(planar_channels_together * y().width, sizeof(float)));
-  w.pointers = static_cast<const float**>(take(c_.window.height * c_.x.channels, sizeof(float*)));
-  w.bytes = used;
+  w.lines = pieces.take<float>(lines_.elements());
+  w.weights = pieces.take<float>(static_cast<std::int64_t>(channels_.size()) * c_.x.channels * taps());
+  w.rows = pieces.take<float>(planar_channels_together * y().width);
+  w.pointers = pieces.take<const float*>(c_.window.height * c_.x.channels);
+  w.bytes = pieces.bytes();
   return w;
 }
 

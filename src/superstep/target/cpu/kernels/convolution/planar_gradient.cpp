@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cstddef>
 
-#include "superstep/base/integers.h"
 #include "superstep/target/cpu/kernels/convolution/plane_lines.h"
 
 namespace superstep::kernels {
@@ -84,18 +83,13 @@ class PlanarGradientKernel final : public Kernel {
 };
 
 PlanarGradientKernel::Workspace PlanarGradientKernel::workspace(void* scratch) const {
-  std::size_t used = 0;
-  const auto take = [&](std::int64_t count, std::size_t size) -> void* {
-    std::byte* const part = scratch ? static_cast<std::byte*>(scratch) + used : nullptr;
-    used += round_up(static_cast<std::size_t>(count) * size, std::size_t{64});
-    return part;
-  };
+  ScratchPieces pieces(scratch);
   Workspace w{};
-  w.lines = static_cast<float*>(take(lines_.elements(), sizeof(float)));
-  w.rows = static_cast<float*>(take(planar_channels_together * dy().width, sizeof(float)));
-  w.sums = static_cast<float*>(take(sums() * loops_.lanes, sizeof(float)));
-  w.totals = static_cast<double*>(take(sums(), sizeof(double)));
-  w.bytes = used;
+  w.lines = pieces.take<float>(lines_.elements());
+  w.rows = pieces.take<float>(planar_channels_together * dy().width);
+  w.sums = pieces.take<float>(sums() * loops_.lanes);
+  w.totals = pieces.take<double>(sums());
+  w.bytes = pieces.bytes();
   return w;
 }
 

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "superstep/base/integers.h"
 #include "superstep/target/cpu/kernels/convolution/planar.h"
 #include "superstep/target/cpu/kernels/convolution/planar_loops.h"
 
@@ -41,6 +42,24 @@ class PlaneLines {
   std::int64_t slots_ = 1;   // rows of x that lie between zeros at a time
   std::int64_t line_ = 0;    // elements of such a row
   std::int64_t inside_ = 0;  // those of the image
+};
+
+// Memory behind a kernel's scratch, cut off piece by piece. Without scratch the pieces are null: their bytes
+// are counted.
+class ScratchPieces {
+ public:
+  explicit ScratchPieces(void* scratch) : scratch_(static_cast<std::byte*>(scratch)) {}
+  template <class T>
+  T* take(std::int64_t count) {
+    std::byte* const piece = scratch_ ? scratch_ + bytes_ : nullptr;
+    bytes_ += round_up(static_cast<std::size_t>(count) * sizeof(T), std::size_t{64});
+    return reinterpret_cast<T*>(piece);
+  }
+  std::size_t bytes() const { return bytes_; }
+
+ private:
+  std::byte* scratch_;
+  std::size_t bytes_ = 0;
 };
 
 // Asks for the row that follows in memory, while this one is worked on: rows of several tensors take turns,

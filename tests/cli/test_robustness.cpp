@@ -81,6 +81,9 @@ TEST_F(Robustness, InstructionSetsAreAskedForByName) {
   setenv("SUPERSTEP_ISA", "sse\x1b[2J", 1);
   refuses(call, 2,
           {"SUPERSTEP_ISA: there is no instruction set sse?[2J", "scalar, avx2, avx512, avx512_bf16"});
+  // Of every command, whether it computes anything or not.
+  for (const char* other : {"list workloads", "complete llama --prompt a", "predict braggnn --on gc200"})
+    refuses(other, 2, {"SUPERSTEP_ISA: there is no instruction set"});
   setenv("SUPERSTEP_ISA", "scalar", 1);
   EXPECT_EQ(run_program(folder_ / "", call).code, 0);
   unsetenv("SUPERSTEP_ISA");

@@ -10,6 +10,7 @@
 #include "superstep/base/printable.h"
 #include "superstep/base/progress.h"
 #include "superstep/base/system/child_process.h"
+#include "superstep/base/system/instruction_set.h"
 #include "superstep/base/system/interrupt.h"
 #include "superstep/base/system/standard_streams.h"
 #include "superstep/base/thread_pool.h"
@@ -136,6 +137,7 @@ std::vector<std::string> take_handed_on(std::vector<std::string>& words) {
 }
 
 int run(int argc, char** argv) {
+  instruction_set();  // a name in SUPERSTEP_ISA that means nothing is refused by every command
   CLI::App program(
       "Superstep: compiles scientific machine-learning models, trains and serves them, and predicts how "
       "they run on AI accelerators.",

@@ -1,7 +1,7 @@
 """Changes lines of a room at random, one at a time, and says which changes its tests do not notice.
 
     tools/mutate base                          20 mutations of base/, judged by tests/base
-    tools/mutate run --tests run,lab --count 50 --seed 3
+    tools/mutate run --tests run,lab,cli --count 50 --seed 3
     tools/mutate file --only hdf5 --list       the places, without trying them
 
 A mutation exchanges an operator (< for <=, + for -, == for !=, && for ||), moves a number (n for n + 1), turns a truth or
@@ -12,6 +12,7 @@ a test. Status: 0 where at least --goal of the mutations are killed, 1 where few
 """
 import argparse
 import json
+import os
 import random
 import sys
 import tempfile
@@ -77,12 +78,15 @@ def program_target(room: str) -> str:
 def prepared(build: Build, chosen, places: list):
     """(suites that judge, the places that compile)."""
     objects, kept = [], []
-    for path in sorted({p.path for p in places}):
-        made, inside = build.compiled((chosen.source / path).resolve(), [p for p in places if p.path == path])
+    unit_of = {path: build.units[(chosen.source / path).resolve()] for path in {p.path for p in places}}
+    for unit in sorted(set(unit_of.values())):
+        made, inside = build.compiled(unit, [p for p in places if unit_of[p.path] == unit])
         objects += [made] if made else []
         kept += inside
-    print(f'{len(kept)} of {len(places)} mutations compile, in {len(objects)} files', flush=True)
+    print(f'{len(kept)} of {len(places)} mutations compile, in {len({p.path for p in kept})} files', flush=True)
     suites = []
+    if 'cli' in chosen.tests:  # they start the program (tests/cli/program.h)
+        os.environ['SUPERSTEP_PROGRAM'] = str(build.linked('superstep', objects))
     for room in chosen.tests:
         program = build.linked(program_target(room), objects)
         heard, left_out = listened(suites_of(program, build.scratch), build.scratch, build.scratch, chosen.longest)

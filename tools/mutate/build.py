@@ -52,49 +52,53 @@ class Build:
             raise BuildError(f'{path} is compiled nowhere in {self.folder}')
         return sites_of(path, path.relative_to(self.source), self.reading_arguments(path))
 
-    def compiled(self, path: Path, sites: list):
-        """(object file, the sites that are in it): those that the compiler refused are left out."""
-        kept, refused = list(sites), ''
+    def compiled(self, unit: Path, places: list):
+        """(object file of the unit, the places that are in it): those that the compiler refused are left out."""
+        kept = list(places)
         for attempt in range(TRIES):
             if not kept:
                 return None, []
-            made, errors = self.attempt(path, kept)
+            made, errors = self.attempt(unit, kept)
             if made:
                 return made, kept
-            lines = {int(n) for n in re.findall(rf'{re.escape(self.mutated(path).name)}:(\d+):\d+: error', errors)}
-            lines |= {int(n) for n in re.findall(rf'{re.escape(self.mutated(path).name)}:(\d+):\d+:   required from here', errors)}
-            left = [s for s in kept if s.line not in lines]
-            if len(left) == len(kept):  # it says nothing of the file: halve
-                left, refused = kept[: len(kept) // 2], errors
+            refused = self.refused(errors)
+            left = [s for s in kept if (self.mutated(s.path).name, s.line) not in refused]
+            if len(left) == len(kept):  # the compiler names no place: halve
+                left = kept[: len(kept) // 2]
             kept = left
-        raise BuildError(f'{path} does not compile with mutations in it:\n{refused or errors}')
+        raise BuildError(f'{unit} does not compile with mutations in it:\n{errors[-4000:]}')
+
+    def refused(self, errors: str) -> set:
+        """(file, line) of every error in a mutated file, and of what instantiates a template that has one."""
+        return {(name, int(line)) for name, line in
+                re.findall(r'(mutated_[\w.]+\.cpp):(\d+):\d+: +(?:error|  required from)', errors)}
 
     def mutated(self, path: Path) -> Path:
-        return self.scratch / ('mutated_' + str(path.relative_to(self.source)).replace('/', '_'))
+        return self.scratch / ('mutated_' + str(path).replace('/', '_').replace('-', '_'))
 
-    def attempt(self, path: Path, sites: list):
-        file, unit = self.mutated(path), self.units[path]
-        # The numbering of lines stays the source's: the switch is included on the command line of the unit.
-        file.write_text(rewritten(path.read_bytes(), sites))
-        start = file
-        if unit != path:
-            start = file.with_name('unit_' + file.name)
-            text = unit.read_text()
-            changed = re.sub(r'^#include "(\.\./[^"]*\.cpp)"', lambda m: self.included(unit, m.group(1), path, file), text, flags=re.M)
-            start.write_text('#include "' + str(HERE / 'switch.h') + '"\n' + changed)
+    def attempt(self, unit: Path, places: list):
+        changed = {}
+        for path in sorted({p.path for p in places}):
+            source, file = (self.source / path).resolve(), self.mutated(path)
+            file.write_text('#line 1\n' + rewritten(source.read_bytes(), [p for p in places if p.path == path]))
+            changed[source] = file
+        start = self.scratch / (f'unit_{len(list(self.scratch.glob("unit_*.cpp")))}.cpp')
+        if unit in changed:
+            text = f'#include "{changed[unit]}"\n'
         else:
-            file.write_text('#include "' + str(HERE / 'switch.h') + '"\n#line 1\n' + file.read_text())
-        words = self.arguments(unit)
-        made = file.with_suffix('.o')
+            text = re.sub(r'^#include "(\.\./[^"]*\.cpp)"', lambda m: self.included(unit, m.group(1), changed),
+                          unit.read_text(), flags=re.M)
+        start.write_text(f'#include "{HERE / "switch.h"}"\n' + text)
+        words, made = self.arguments(unit), start.with_suffix('.o')
         words[words.index('-o') + 1] = str(made)
         words[words.index('-c') + 1] = str(start)
-        words[1:1] = [f'-iquote{path.parent}', f'-I{unit.parent}']
+        words[1:1] = [f'-I{unit.parent}'] + [f'-iquote{source.parent}' for source in changed]
         run = subprocess.run(words + ['-w'], cwd=self.folder, capture_output=True, text=True)
         return (made if run.returncode == 0 else None), run.stderr
 
-    def included(self, unit: Path, text: str, path: Path, file: Path) -> str:
+    def included(self, unit: Path, text: str, changed: dict) -> str:
         target = (unit.parent / text).resolve()
-        return f'#include "{file if target == path else target}"'
+        return f'#include "{changed.get(target, target)}"'
 
     def linked(self, target: str, objects: list) -> Path:
         """The test program `target` with these objects in place of the libraries' own."""

@@ -4,6 +4,7 @@
 #include <thread>
 
 #include "superstep/base/progress.h"
+#include "superstep/base/watch.h"
 #include "tests/contains.h"
 
 namespace superstep {

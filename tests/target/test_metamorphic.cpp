@@ -110,8 +110,7 @@ Tensor picked(const Tensor& from, std::span<const std::int64_t> rows, std::int64
   Tensor to(from.type(), Shape(extents));
   const std::size_t bytes = from.byte_count() / static_cast<std::size_t>(batch);
   for (std::size_t i = 0; i < rows.size(); ++i)
-    std::memcpy(static_cast<char*>(to.bytes()) + i * bytes,
-                static_cast<const char*>(from.bytes()) + static_cast<std::size_t>(rows[i]) * bytes, bytes);
+    std::memcpy(to.bytes() + i * bytes, from.bytes() + static_cast<std::size_t>(rows[i]) * bytes, bytes);
   return to;
 }
 

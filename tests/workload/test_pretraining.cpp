@@ -16,10 +16,10 @@ constexpr double vocabulary = 80;
 // have one.
 double loss_of_nothing(std::int64_t words) {
   const Workload& bert = find_workload("bert-large");
-  const auto step = [&](std::int64_t batch) {
-    return transform::make_training_step(
-        build_model(bert, batch, {"layers=1", "width=32", "heads=2", "length=25", "vocabulary=80"}),
-        bert.training.loss, {.kind = transform::OptimizerKind::sgd});
+  const std::vector<std::string> options{"layers=1", "width=32", "heads=2", "length=25", "vocabulary=80"};
+  const target::GraphAtBatch step = [&](std::int64_t batch) {
+    return transform::make_training_step(build_model(bert, batch, options), bert.training.loss,
+                                         {.kind = transform::OptimizerKind::sgd});
   };
   const auto executable = target::find_target("reference").compile(step, {.batch = 3});
   for (const std::string& name : executable->state_names()) {

@@ -166,6 +166,17 @@ TEST_F(Robustness, TheMachineIsDescribed) {
   EXPECT_TRUE(contains(content_of(folder_ / "system.json"), "system_name"));
 }
 
+TEST_F(Robustness, TheDoctorSaysWhatDoesNotWork) {
+  const Outcome fine = run_program(folder_ / "", "doctor --json doctor.json");
+  EXPECT_EQ(fine.code, 0) << fine.errors;
+  EXPECT_TRUE(contains(fine.output, "instruction set")) << fine.output;
+  EXPECT_TRUE(contains(content_of(folder_ / "doctor.json"), "\"findings\""));
+  const Outcome ill = run_program(folder_ / "", "doctor", "env SUPERSTEP_HOME=/proc/none");
+  EXPECT_EQ(ill.code, 1);
+  EXPECT_TRUE(contains(ill.errors, "SUPERSTEP_HOME")) << ill.errors;
+  EXPECT_TRUE(contains(ill.output, "cannot be written")) << ill.output;
+}
+
 // Damage in a run's folder is named, whichever file has it.
 TEST_F(Robustness, ADamagedRunIsRefused) {
   ASSERT_EQ(run_program(folder_ / "", "train mlp --samples 600 --steps 4 --batch 64 --out run").code, 0);

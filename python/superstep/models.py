@@ -389,7 +389,7 @@ class Model:
         Args:
             batch: samples of a call; 0: 1, or the file's.
             precision: ``"f32"``, ``"bf16"``, ``"f16"``, or ``"int8"``, which needs `calibration`.
-            threads: that work on a call; 0: every processor there is.
+            threads: that work on a call; 0: every processor that the process may use.
             micro_batch: samples that go through the model at a time; 0: the target chooses.
             target: where it runs (``targets``).
             memory_limit: bytes that the plan may take; 0: no limit.

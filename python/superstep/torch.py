@@ -271,7 +271,7 @@ def compile(module: torch.nn.Module, example: Any, *, batch: int | None = None, 
         example: the tensors that ``forward`` takes: a tuple, or one. Their shapes are those of later calls.
         batch: samples of a call, where it is to be another than the example's: axis 0 of every input.
         precision: ``"f32"``, ``"bf16"``, ``"f16"``, ``"int8"`` (needs `calibration`).
-        threads: 0: every processor there is.
+        threads: 0: every processor that the process may use.
         exporter: ``"dynamo"``, ``"traced"``; ``"auto"``: the first of these whose file can be compiled.
         calibration: of int8: tensors as the example's, with any number of samples.
 
@@ -474,7 +474,7 @@ def train_step(module: torch.nn.Module, loss: Any, optimizer: Any, example: Any,
         example: the tensors that ``forward`` takes: a tuple, or one.
         learning_rate: where `optimizer` is a name.
         precision: ``"f32"`` or ``"bf16"``.
-        threads: 0: every processor there is.
+        threads: 0: every processor that the process may use.
         exporter: as of ``compile``.
         seed: of the masks of dropouts, which are other ones than PyTorch's.
 

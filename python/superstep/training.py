@@ -194,7 +194,7 @@ def train(model: PathLike | None = None, data: Any = None, *, loss: str = "", op
         steps: stop after so many; 0: after the epochs.
         batch: samples a step; 0: the workload's own.
         samples: use so many; 0: all.
-        threads: 0: every processor there is.
+        threads: 0: every processor that the process may use.
         seed: of initial parameters, of generated data, of the order of the samples.
         options, shapes, train, freeze: as of ``Model``.
         recipe: ``"quick"`` or ``"published"``, where a workload has both.

@@ -5,6 +5,8 @@
 
 #include "superstep/base/error.h"
 #include "superstep/base/option_range.h"
+#include "superstep/base/wildcard.h"
+#include "tests/expect_error.h"
 
 namespace superstep {
 namespace {
@@ -48,6 +50,95 @@ TEST(Numbers, OptionsTakeFiniteOnes) {
   };
   EXPECT_EQ(value("2.5"), 2.5);
   for (const char* text : {"inf", "nan", "0,5", ""}) EXPECT_THROW(value(text), Error) << text;
+}
+
+class GivenOptions : public ::testing::Test {
+ protected:
+  static Options given(std::vector<std::string> assignments) {
+    static const std::vector<OptionSpec> specs{{"count", "3", "things"},
+                                               {"fast", "no", "whether"},
+                                               {"kind", "square", "of what"},
+                                               {"width", "1..2", "in mm"}};
+    return Options(specs, assignments);
+  }
+};
+
+TEST_F(GivenOptions, AreDefaultsAndWhatIsSaidOnTop) {
+  EXPECT_EQ(given({}).integer("count", 0, 9), 3);
+  EXPECT_FALSE(given({}).flag("fast"));
+  EXPECT_EQ(given({"count=7", "count=8"}).integer("count", 0, 9), 8) << "the last word counts";
+  EXPECT_EQ(given({"kind=a=b"}).text("kind"), "a=b") << "a value may hold an equals sign";
+  EXPECT_EQ(given({}).all().size(), 4U);
+  expect_error(ErrorCode::invalid_argument, {"coutn", "count"}, [] { given({"coutn=1"}); });
+  expect_error(ErrorCode::invalid_argument, {"count", "name=value"}, [] { given({"count"}); });
+  expect_error(ErrorCode::internal, {"other"}, [] { given({}).text("other"); });
+}
+
+TEST_F(GivenOptions, HoldToTheirBoundsWithBothEndsInside) {
+  for (const char* inside : {"count=2", "count=5"}) EXPECT_NO_THROW(given({inside}).integer("count", 2, 5));
+  for (const char* outside : {"count=1", "count=6"})
+    expect_error(ErrorCode::invalid_argument, {"[2, 5]", "option count"},
+                 [&] { given({outside}).integer("count", 2, 5); });
+  for (const char* other : {"count=2.5", "count=", "count=4x"})
+    expect_error(ErrorCode::invalid_argument, {"whole number"},
+                 [&] { given({other}).integer("count", 2, 5); });
+}
+
+TEST_F(GivenOptions, KnowEveryWayToSayYesAndNo) {
+  for (const char* yes : {"true", "yes", "on", "1"})
+    EXPECT_TRUE(given({std::string("fast=") + yes}).flag("fast"));
+  for (const char* no : {"false", "no", "off", "0"})
+    EXPECT_FALSE(given({std::string("fast=") + no}).flag("fast"));
+  for (const char* neither : {"", "maybe", "2", "True"})
+    expect_error(ErrorCode::invalid_argument, {"yes or no"},
+                 [&] { given({std::string("fast=") + neither}).flag("fast"); });
+}
+
+TEST_F(GivenOptions, ChooseByPlace) {
+  const std::vector<std::string> kinds{"round", "square", "flat"};
+  EXPECT_EQ(given({}).choice("kind", kinds), 1);
+  EXPECT_EQ(given({"kind=flat"}).choice("kind", kinds), 2);
+  expect_error(ErrorCode::invalid_argument, {"'oval'", "round, square, flat"},
+               [&] { given({"kind=oval"}).choice("kind", kinds); });
+}
+
+TEST_F(GivenOptions, RangesRiseAndStayInBounds) {
+  const auto range = [](const char* text) {
+    return range_option(given({std::string("width=") + text}), "width", 0, 10);
+  };
+  EXPECT_EQ(range("0..10").low, 0);
+  EXPECT_EQ(range("0..10").high, 10);
+  EXPECT_EQ(range("4").low, 4);
+  EXPECT_EQ(range("4").high, 4);
+  for (const char* wrong : {"5..4", "-1..4", "5..11"})
+    expect_error(ErrorCode::invalid_argument, {"rising range in [0, 10]"}, [&] { range(wrong); });
+  for (const char* wrong : {"a..4", "4..", "..4", "1...2", ""})
+    expect_error(ErrorCode::invalid_argument, {"low..high"}, [&] { range(wrong); });
+}
+
+TEST(Wildcards, FitAnyLettersOrOne) {
+  for (const auto& [pattern, name] : std::vector<std::pair<const char*, const char*>>{{"", ""},
+                                                                                      {"*", ""},
+                                                                                      {"*", "abc"},
+                                                                                      {"a?c", "abc"},
+                                                                                      {"a*c", "ac"},
+                                                                                      {"a*c", "abbcbc"},
+                                                                                      {"*.bias", "a.b.bias"},
+                                                                                      {"a*b*c", "aXbYbZc"},
+                                                                                      {"**", "x"},
+                                                                                      {"*aab", "aaaab"},
+                                                                                      {"abc", "abc"},
+                                                                                      {"a*", "a"}})
+    EXPECT_TRUE(fits(pattern, name)) << pattern << " " << name;
+  for (const auto& [pattern, name] : std::vector<std::pair<const char*, const char*>>{{"", "a"},
+                                                                                      {"?", ""},
+                                                                                      {"a?c", "ac"},
+                                                                                      {"a*c", "ab"},
+                                                                                      {"abc", "ab"},
+                                                                                      {"ab", "abc"},
+                                                                                      {"*aab", "aaba"},
+                                                                                      {"a*b", "b"}})
+    EXPECT_FALSE(fits(pattern, name)) << pattern << " " << name;
 }
 
 }  // namespace

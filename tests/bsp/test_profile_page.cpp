@@ -76,6 +76,15 @@ TEST(ProfilePage, NamesWhatWasCompiledAndHasNoEmptyLane) {
   EXPECT_TRUE(contains(html, "How full the tiles are"));
 }
 
+TEST(ProfilePage, SaysTheMachineInItsUnits) {
+  Profile profile = profile_of_copies();
+  profile.compilation.device.clock_hz = 1.85e9;
+  const std::string html = profile_to_html(profile);
+  EXPECT_TRUE(contains(html, "1.850 GHz"));
+  EXPECT_TRUE(
+      contains(html, format_seconds(static_cast<double>(profile.total.cycles) / 1.85e9) + " in 1 run"));
+}
+
 // The control: a page that overflows and an empty drawing are noticed.
 TEST(ProfilePage, AWrongPageWouldShow) {
   if (!test::has_browser()) GTEST_SKIP() << "chromium is not installed";

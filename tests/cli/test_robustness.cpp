@@ -81,6 +81,9 @@ TEST_F(Robustness, InstructionSetsAreAskedForByName) {
   setenv("SUPERSTEP_ISA", "sse\x1b[2J", 1);
   refuses(call, 2,
           {"SUPERSTEP_ISA: there is no instruction set sse?[2J", "scalar, avx2, avx512, avx512_bf16"});
+  // Of every command, whether it computes anything or not.
+  for (const char* other : {"list workloads", "complete llama --prompt a", "predict braggnn --on gc200"})
+    refuses(other, 2, {"SUPERSTEP_ISA: there is no instruction set"});
   setenv("SUPERSTEP_ISA", "scalar", 1);
   EXPECT_EQ(run_program(folder_ / "", call).code, 0);
   unsetenv("SUPERSTEP_ISA");
@@ -161,6 +164,17 @@ TEST_F(Robustness, TheMachineIsDescribed) {
   const Outcome outcome = run_program(folder_ / "", "machine system --out system.json");
   ASSERT_EQ(outcome.code, 0) << outcome.errors;
   EXPECT_TRUE(contains(content_of(folder_ / "system.json"), "system_name"));
+}
+
+TEST_F(Robustness, TheDoctorSaysWhatDoesNotWork) {
+  const Outcome fine = run_program(folder_ / "", "doctor --json doctor.json");
+  EXPECT_EQ(fine.code, 0) << fine.errors;
+  EXPECT_TRUE(contains(fine.output, "instruction set")) << fine.output;
+  EXPECT_TRUE(contains(content_of(folder_ / "doctor.json"), "\"findings\""));
+  const Outcome ill = run_program(folder_ / "", "doctor", "env SUPERSTEP_HOME=/proc/none");
+  EXPECT_EQ(ill.code, 1);
+  EXPECT_TRUE(contains(ill.errors, "SUPERSTEP_HOME")) << ill.errors;
+  EXPECT_TRUE(contains(ill.output, "cannot be written")) << ill.output;
 }
 
 // Damage in a run's folder is named, whichever file has it.

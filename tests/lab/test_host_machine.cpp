@@ -1,6 +1,8 @@
 // Measuring this machine: what is written can be read as a machine file, and holds what was measured.
 #include <gtest/gtest.h>
 
+#include <chrono>
+
 #include "superstep/base/error.h"
 #include "superstep/base/system/interrupt.h"
 #include "superstep/base/thread_pool.h"
@@ -10,6 +12,7 @@
 #include "superstep/lab/machine/rates.h"
 #include "superstep/machine/machine.h"
 #include "tests/contains.h"
+#include "tests/scratch.h"
 
 namespace superstep::lab {
 namespace {
@@ -61,6 +64,42 @@ TEST(HostTimes, HaveRangesThatHoldThem) {
     EXPECT_LE(q.value, q.high) << q.name;
     EXPECT_GT(q.value, 0) << q.name;
   }
+}
+
+// The best is what the machine can do; the range reaches to what half of the samples say.
+TEST(HostTimes, AreTheBestOfTheirSamples) {
+  const HostQuantity time = time_of("barrier", {3e-6, 1e-6, 2e-6, 9e-6, 8e-6}, "a note");
+  EXPECT_EQ(time.value, 1e-6);
+  EXPECT_EQ(time.low, 1e-6);
+  EXPECT_EQ(time.high, 3e-6);
+  EXPECT_EQ(time.unit, "s");
+  const HostQuantity rate = rate_of("read", "B/s", {1e9, 3e9, 2e9}, "a note");
+  EXPECT_EQ(rate.value, 3e9);
+  EXPECT_EQ(rate.low, 2e9);
+  EXPECT_EQ(rate.high, 3e9);
+  EXPECT_EQ(rate.note, "a note");
+}
+
+// What was measured takes place within the time that the test takes: no rate is above what that allows, no
+// time longer.
+TEST(HostTimes, AreWithinTheTimeThatMeasuringTook) {
+  const auto seconds = [](auto&& work) {
+    const auto begun = std::chrono::steady_clock::now();
+    work();
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
+  };
+  std::vector<HostQuantity> rates;
+  const ScratchFolder folder;
+  constexpr double bytes = 16 << 20;
+  const double took = seconds([&] { rates = file_rates(folder / "", static_cast<std::size_t>(bytes)); });
+  ASSERT_EQ(rates.size(), 3U);
+  double least = 0;
+  for (const HostQuantity& rate : rates) least += bytes / rate.high;
+  EXPECT_LE(least, took);
+  for (const HostQuantity& rate : rates) EXPECT_GE(rate.low * took, bytes) << rate.name;
+  HostQuantity page;
+  const double of_pages = seconds([&] { page = allocation_time(); });
+  EXPECT_LE(page.value * 4096 * 30, of_pages);
 }
 
 TEST(HostTimes, AFolderThatCannotBeWrittenIsRefused) {

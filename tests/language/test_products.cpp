@@ -6,7 +6,10 @@
 #include <cstring>
 
 #include "superstep/base/random.h"
+#include "superstep/base/system/instruction_set.h"
+#include "superstep/language/decode/byte_dots.h"
 #include "superstep/language/decode/byte_panels.h"
+#include "superstep/language/decode/pair_panels.h"
 #include "superstep/language/decode/panels.h"
 #include "superstep/language/decode/products.h"
 #include "superstep/language/decode/tiles.h"
@@ -314,6 +317,39 @@ TEST(Products, ByPanelsOfTheLargestBytes) {
           SCOPED_TRACE(way.name);
           expect_products(w.matrix, x, by_byte_panels(w.matrix, x, 9, way), 2e-6);
         }
+}
+
+// A narrower processor's loops are taken where SUPERSTEP_ISA or set_instruction_set() asks for them, and are
+// right.
+TEST(Products, FollowTheInstructionSetInForce) {
+  const InstructionSet before = instruction_set();
+  std::vector<std::string> names;
+  for (const InstructionSet set : available_instruction_sets()) {
+    set_instruction_set(set);
+    SCOPED_TRACE(name_of(set));
+    if (names.empty() || names.back() != vectors_in_use()) names.emplace_back(vectors_in_use());
+    EXPECT_EQ(suits_byte_dots(Packing::q8_0), has_byte_dot_products());
+    if (set < InstructionSet::avx2) EXPECT_TRUE(byte_tile_ways().empty());
+    if (set < InstructionSet::avx512_bf16) EXPECT_FALSE(suits_pair_panels(Packing::bf16));
+    if (set < InstructionSet::avx512) EXPECT_FALSE(has_byte_dot_products());
+    RandomStream random(31);
+    for (const Kind& kind : kinds) {
+      const std::int64_t columns = 2 * kind.multiple;
+      const Weights w = random_weights(kind, 21, columns, random);
+      std::vector<float> x(static_cast<std::size_t>(columns)), y(21);
+      for (float& value : x) value = static_cast<float>(random.uniform(-1, 1));
+      Activations activations;
+      activations.set(x, true);
+      for (const auto& way : ways) {
+        way(w.matrix, activations, 0, 21, y.data());
+        expect_products(w.matrix, x, y, kind.tolerance);
+      }
+    }
+  }
+  set_instruction_set(before);
+  const auto widths = std::ranges::count_if(available_instruction_sets(),
+                                            [](InstructionSet set) { return set <= InstructionSet::avx512; });
+  EXPECT_EQ(static_cast<std::ptrdiff_t>(names.size()), widths) << "each width has loops of its own";
 }
 
 // By matrix registers, of any number of tokens: within 16 bits of each activation.

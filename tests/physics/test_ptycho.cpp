@@ -91,6 +91,37 @@ TEST(Ptycho, PatternIsTheForwardModelOfTheFilesOwnArrays) {
   }
 }
 
+// In metres, and the labels are the object's own pixels there.
+TEST(Ptycho, PositionsAndWavelengthAreInMetres) {
+  const ScratchFolder folder;
+  ThreadPool pool(2);
+  std::vector<std::string> options = small_raster;
+  options.insert(options.end(), {"pixel=7", "energy=12.4"});  // nm, keV
+  const auto generator = make(ptychonn_64_generator(), options);
+  generator->write({folder / "scan.h5", 5, 60, &pool});
+  const Hdf5File file(folder / "scan.h5");
+  const auto all = [&](const char* name, ElementType type) { return file.read(name, type); };
+  EXPECT_DOUBLE_EQ(all("pixel_size", ElementType::f64).at(0), 7e-9);
+  EXPECT_NEAR(all("wavelength", ElementType::f64).at(0), 1e-10, 2e-13) << "12.4 keV is an angstrom";
+  const Tensor object[] = {all("object_amp", ElementType::f32), all("object_phase", ElementType::f32)},
+               label[] = {all("amp", ElementType::f32), all("phase", ElementType::f32)},
+               position = all("position", ElementType::f64), scan = all("scan", ElementType::u32),
+               point = all("point", ElementType::u32);
+  const std::int64_t height = object[0].shape()[1], width = object[0].shape()[2];
+  for (std::int64_t sample = 0; sample < 60; ++sample) {
+    EXPECT_EQ(scan.at(sample), static_cast<double>(sample / 42));
+    EXPECT_EQ(point.at(sample), static_cast<double>(sample % 42));
+    const std::int64_t top = std::lround(position.at(2 * sample) / 7e-9) - 16,
+                       left = std::lround(position.at(2 * sample + 1) / 7e-9) - 16;
+    for (int part = 0; part < 2; ++part)
+      for (const std::int64_t y : {0, 13, 31})
+        for (const std::int64_t x : {0, 17, 31})
+          ASSERT_EQ(label[part].at((sample * 32 + y) * 32 + x),
+                    object[part].at((sample / 42 * height + top + y) * width + left + x))
+              << sample << " " << part << " " << y << " " << x;
+  }
+}
+
 // Two files of a scan each are one of two scans.
 TEST(Ptycho, AFileGoesOnWhereAnotherOneEnded) {
   const auto both = make(ptychonn_64_generator(), small_raster);

@@ -56,6 +56,22 @@ class Ranks : public ::testing::Test {
   fs::path folder_;
 };
 
+// Each would train by itself, and all would write into one folder.
+TEST_F(Ranks, OfAnotherLauncherAreRefused) {
+  for (const char* set : {"PMI_RANK=0 PMI_SIZE=3", "SLURM_STEP_ID=0 SLURM_STEP_NUM_TASKS=3"}) {
+    const Outcome outcome =
+        run_program(folder_, "train mlp --samples 400 --steps 2 --out apart", std::string("env ") + set);
+    EXPECT_EQ(outcome.code, 1) << set;
+    EXPECT_TRUE(contains(outcome.errors, "started 3 processes")) << outcome.errors;
+    EXPECT_TRUE(contains(outcome.errors, "srun --mpi=pmix")) << outcome.errors;
+    EXPECT_FALSE(fs::exists(folder_ / "apart")) << "nothing is made before";
+  }
+  // A script of sbatch is one process, whatever the number of tasks.
+  for (const char* set : {"SLURM_NTASKS=3 SLURM_PROCID=0", "SLURM_STEP_ID=0 SLURM_STEP_NUM_TASKS=1"})
+    EXPECT_EQ(run_program(folder_, "train mlp --samples 400 --steps 2", std::string("env ") + set).code, 0)
+        << set;
+}
+
 // At a rate at which sums in another order stay close: larger steps of Adam tell the signs of vanishing
 // gradients apart.
 constexpr const char* training =

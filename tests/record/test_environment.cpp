@@ -1,10 +1,15 @@
 // What every result says of the machine: every group is there, and null stands for what is not known.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "superstep/base/file.h"
 #include "superstep/record/environment.h"
 #include "superstep/record/host_load.h"
+#include "tests/scratch.h"
 
 namespace superstep::record {
 namespace {
@@ -20,6 +25,41 @@ TEST(HostLoad, ReadsTheKernelsTimes) {
     EXPECT_FALSE(parse_processor_time(bad, 100)) << bad;
 }
 
+// Ticks of all processors: this process takes next to nothing of the hours that pass in the file.
+TEST(HostLoad, SharesOutTheTimeThatPassed) {
+  const ScratchFolder folder;
+  const auto stat = folder / "stat";
+  const auto write = [&](long user, long idle, long stolen) {
+    write_file_atomically(stat, fmt::format("cpu  {} 0 0 {} 0 0 0 {} 0 0\ncpu0 1 2\n", user, idle, stolen));
+  };
+  write(5'000'000, 7'000'000, 100'000);
+  const HostLoad load(stat);
+  EXPECT_TRUE(load.warning().empty()) << "no time has passed";
+  EXPECT_TRUE(load.record()["busy"].is_null());
+
+  write(5'000'000 + 610'000, 7'000'000 + 370'000, 100'000 + 20'000);
+  nlohmann::json record = load.record();
+  EXPECT_NEAR(record["others_share"], 0.61, 1e-3);
+  EXPECT_NEAR(record["stolen_share"], 0.02, 1e-12);
+  EXPECT_EQ(record["busy"], true);
+  EXPECT_EQ(load.warning(), "the machine was busy: 61 % of its processors' time went to other work");
+
+  write(5'000'000 + 500'000, 7'000'000 + 400'000, 100'000 + 100'000);
+  EXPECT_EQ(load.warning(),
+            "the machine was busy: 50 % of its processors' time went to other work, 10 % to the hypervisor");
+
+  write(5'000'000 + 30'000, 7'000'000 + 970'000, 100'000);
+  EXPECT_EQ(load.record()["busy"], false);
+  EXPECT_TRUE(load.warning().empty());
+
+  write(5'000'000 + 30'000, 7'000'000 + 930'000, 100'000 + 40'000);
+  EXPECT_EQ(load.record()["busy"], true) << "what others and the hypervisor take together";
+
+  write_file_atomically(stat, "no such form\n");
+  EXPECT_TRUE(load.record()["others_share"].is_null());
+  EXPECT_TRUE(load.warning().empty());
+}
+
 TEST(Environment, HasEveryGroupAndNullForWhatIsNotKnown) {
   const HostLoad load;
   const nlohmann::json record = environment_record(2, &load);
@@ -32,6 +72,25 @@ TEST(Environment, HasEveryGroupAndNullForWhatIsNotKnown) {
   EXPECT_EQ(record["placement"]["threads"], 2);
   EXPECT_TRUE(record["placement"]["numa_policy"].is_null());
   EXPECT_TRUE(environment_record(1)["host"]["load"].is_null());
+}
+
+// /proc/cpuinfo says MHz, and the clock may change from one look to the next.
+TEST(Environment, SaysTheClockInHertz) {
+  std::ifstream file("/proc/cpuinfo");
+  double megahertz = 0;
+  for (std::string line; std::getline(file, line) && megahertz == 0;)
+    if (line.starts_with("cpu MHz")) megahertz = std::stod(line.substr(line.find(": ") + 2));
+  if (megahertz == 0) GTEST_SKIP() << "/proc/cpuinfo says no clock";
+  const double hertz = environment_record(1)["host"]["clock"]["observed"];
+  EXPECT_GT(hertz, megahertz * 1e6 / 20);
+  EXPECT_LT(hertz, megahertz * 1e6 * 20);
+}
+
+TEST(Environment, CountsTheProcessorsAndTheMemoryOfThisHost) {
+  const nlohmann::json host = environment_record(1)["host"];
+  EXPECT_GE(host["hardware_threads"], 1);
+  EXPECT_LE(host["hardware_threads"], sysconf(_SC_NPROCESSORS_ONLN));  // a container may be given fewer
+  EXPECT_EQ(host["memory_bytes"], sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE));
 }
 
 }  // namespace

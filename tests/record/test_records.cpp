@@ -76,6 +76,13 @@ TEST_F(RecordsFile, KeepEverySample) {
   EXPECT_EQ(found.number, numbers[0]);
   EXPECT_EQ(found.quantities[0].samples, example().quantities[0].samples);
   EXPECT_EQ(*found.quantities[0].low, 0.05);
+  EXPECT_EQ(*found.quantities[0].high, 0.4);
+  EXPECT_EQ(found.quantities[0].name, "step_time");
+  EXPECT_EQ(found.quantities[0].unit, "s");
+  EXPECT_EQ(found.quantities[0].value, 0.1);
+  EXPECT_EQ(found.quantities[0].how, How::measured);
+  EXPECT_EQ(found.quantities[1].value, 2.5);
+  EXPECT_FALSE(found.quantities[1].high);
   EXPECT_FALSE(found.quantities[1].low);
   EXPECT_EQ(found.quantities[1].how, How::predicted);
   EXPECT_EQ(found.config, example().config);

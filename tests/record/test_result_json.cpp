@@ -85,6 +85,51 @@ TEST(ResultJson, UnknownNumbersAreNull) {
   EXPECT_TRUE(std::isnan(read_results(write_results({result}), "x").front().find("loss")->value));
 }
 
+TEST(ResultJson, SaysThereAreNoFlagsWhereThereAreSamples) {
+  Result result{.command = "bench"};
+  result.quantities = {
+      {.name = "sampled", .samples = {1, 2}}, {.name = "flagged", .flags = {"slow"}}, {.name = "plain"}};
+  const json metrics = to_json(result)["metrics"];
+  EXPECT_EQ(metrics["sampled"]["flags"], json::array());
+  EXPECT_EQ(metrics["flagged"]["flags"], json::array({"slow"}));
+  EXPECT_FALSE(metrics["plain"].contains("flags"));
+}
+
+// Brackets of text are no levels; a backslash before a quotation mark does not end one.
+TEST(ResultJson, IsNestedSixtyFourLevelsAtMost) {
+  const auto with = [](const std::string& value) {
+    return R"({"schema":"superstep-result/1","command":"bench","metrics":{"a":{"value":1}},"more":)" + value +
+           "}";
+  };
+  const auto nested = [&](std::size_t levels) {
+    return with(std::string(levels, '[') + std::string(levels, ']'));
+  };
+  EXPECT_EQ(read_results(nested(63), "x").size(), 1U);
+  EXPECT_THROW(read_results(nested(64), "x"), Error);
+  EXPECT_EQ(
+      read_results(with("\"" + std::string(100, '{') + "\\\"" + std::string(100, '[') + "\""), "x").size(),
+      1U);
+  std::string siblings;
+  for (int i = 0; i < 200; ++i) siblings += i == 0 ? "[{}" : ",{}";
+  EXPECT_EQ(read_results(with(siblings + "]"), "x").size(), 1U) << "what was closed does not count";
+}
+
+TEST(ResultJson, CountsUnitsWithinReason) {
+  const auto units = [](const std::string& text) {
+    return read_results(
+               R"({"schema":"superstep-result/1","command":"bench","metrics":{"a":{"value":1}},"machine":{)" +
+                   text + "}}",
+               "x")
+        .front()
+        .units;
+  };
+  EXPECT_EQ(units(""), 1);
+  EXPECT_EQ(units(R"("units":16)"), 16);
+  EXPECT_EQ(units(R"("units":0)"), 1);
+  EXPECT_EQ(units(R"("units":-3)"), 1);
+  EXPECT_EQ(units(R"("units":1e300)"), 1'000'000'000);
+}
+
 struct BadFile {
   std::string text, message;
 };

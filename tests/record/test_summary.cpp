@@ -71,6 +71,37 @@ TEST(Summary, TheIntervalOfClusteredSamplesIsWider) {
   EXPECT_LT(held_if_independent, 0.55 * trials);
 }
 
+// Ten blocks of two, all of a block on one side: distances of one from the median in each, where one half is
+// the rule.
+TEST(Summary, ClusteringIsTheVarianceOfBlocks) {
+  std::vector<double> samples;
+  for (int block = 0; block < 10; ++block)
+    for (int i = 0; i < 2; ++i) samples.push_back(block % 2 == 0 ? 1.0 + 0.001 * block : 2.0 + 0.001 * block);
+  EXPECT_EQ(summarize(samples).clustering, 1) << "notable from above two on";
+  samples.clear();
+  for (int block = 0; block < 10; ++block)
+    for (int i = 0; i < 6; ++i) samples.push_back((block % 2 == 0 ? 1.0 : 2.0) + 0.001 * block);
+  const Summary s = summarize(samples);
+  EXPECT_NEAR(s.clustering, 9 / 1.5, 1e-12);
+  // 60 samples count as ten: 30 - 1.96 sqrt(60 * 6) / 2 = 11.4.
+  std::ranges::sort(samples);
+  EXPECT_EQ(s.low, samples[11]);
+  EXPECT_EQ(s.high, samples[48]);
+  EXPECT_EQ(s.coverage, 0.95);
+}
+
+// The most that there can be: all of each half of the time on one side.
+TEST(Summary, TheMostClusteredSamplesHaveAnInterval) {
+  std::vector<double> samples;
+  for (int block = 0; block < 10; ++block)
+    for (int i = 0; i < 60; ++i) samples.push_back((block < 5 ? 1.0 : 2.0) + 0.001 * block);
+  const Summary s = summarize(samples);
+  EXPECT_NEAR(s.clustering, 900 / 15.0, 1e-12);
+  std::ranges::sort(samples);
+  EXPECT_EQ(s.low, samples[114]);  // 300 - 1.96 sqrt(600 * 60) / 2 = 114.06
+  EXPECT_EQ(s.high, samples[485]);
+}
+
 TEST(Summary, PercentilesAreNearestRank) {
   std::vector<double> sorted;
   for (int i = 1; i <= 200; ++i) sorted.push_back(i);

@@ -11,6 +11,7 @@
 #include "superstep/base/file.h"
 #include "superstep/base/system/interrupt.h"
 #include "superstep/file/npz.h"
+#include "superstep/run/sample/chain_record.h"
 #include "superstep/run/sample/chains.h"
 #include "superstep/run/sample/sample.h"
 #include "superstep/sampling/laplace.h"
@@ -295,6 +296,72 @@ struct Density {
         data(posterior.data(*task, 20)),
         density(posterior.density(data, *task, pool)) {}
 };
+
+// Every number has its own value, so that one that lies elsewhere after reading is seen.
+TEST(ChainFile, KeepsEveryNumberOfAModelWithTwoNoises) {
+  const Density of(network("ptychonn-64", {"window=16"}, 60));
+  const Posterior& posterior = of.posterior;
+  const auto scales = posterior.names_of_scales();
+  ASSERT_EQ(scales.size(), 2U);
+  ChainRecord record;
+  const std::size_t size = posterior.size();
+  const auto counted = [size](double from) {
+    std::vector<double> values(size);
+    for (std::size_t i = 0; i < size; ++i) values[i] = from + static_cast<double>(i) * 0x1p-20;
+    return values;
+  };
+  record.state.position = counted(5), record.state.inverse_mass = counted(6);
+  record.state.gathered_mean = counted(7), record.state.gathered_squares = counted(8);
+  record.state.iteration = 3, record.state.step = 0.25, record.state.step_is_open = false,
+  record.state.gathered = 9;
+  record.state.averaging = {1.5, 2.5, 3.5, 4.5, 5.5};
+  record.warm_up_seconds = 11, record.draw_seconds = 12;
+  const auto held_out = of.data->held_out_indices.size();
+  for (int i = 0; i < 3; ++i) {
+    record.iterations.push_back({.log_density = i + 0.1,
+                                 .energy = i + 0.2,
+                                 .acceptance = i * 0.1,
+                                 .step = i + 0.4,
+                                 .evaluations = i + 5,
+                                 .depth = i + 6,
+                                 .divergent = i == 2,
+                                 .warm_up = i == 0});
+    if (i == 0) continue;
+    const std::vector<double> likelihoods(held_out, i + 0.5);
+    add_draw(record, counted(i), of.data->held_out_targets, likelihoods);
+  }
+  const ScratchFolder folder;
+  const auto path = chain_file(folder / "", 0);
+  write_chain(path, posterior, *of.data, record);
+  const ChainRecord found = read_chain(path, posterior, *of.data).value();
+  EXPECT_EQ(found.positions, record.positions);
+  EXPECT_EQ(found.predictions, record.predictions);
+  EXPECT_EQ(found.log_likelihoods, record.log_likelihoods);
+  EXPECT_EQ(found.draws(), 2);
+  for (std::size_t i = 0; i < 3; ++i) {
+    const sampling::Iteration &a = found.iterations[i], &b = record.iterations[i];
+    EXPECT_EQ(std::tie(a.log_density, a.energy, a.acceptance, a.step, a.evaluations, a.depth, a.divergent,
+                       a.warm_up),
+              std::tie(b.log_density, b.energy, b.acceptance, b.step, b.evaluations, b.depth, b.divergent,
+                       b.warm_up));
+  }
+  EXPECT_EQ(found.state.position, record.state.position);
+  EXPECT_EQ(found.state.inverse_mass, record.state.inverse_mass);
+  EXPECT_EQ(found.state.gathered_mean, record.state.gathered_mean);
+  EXPECT_EQ(found.state.gathered_squares, record.state.gathered_squares);
+  EXPECT_EQ(
+      std::tie(found.state.iteration, found.state.step, found.state.step_is_open, found.state.gathered),
+      std::tie(record.state.iteration, record.state.step, record.state.step_is_open, record.state.gathered));
+  EXPECT_EQ(std::tie(found.warm_up_seconds, found.draw_seconds),
+            std::tie(record.warm_up_seconds, record.draw_seconds));
+  const auto arrays = data::read_npz(path);
+  for (std::size_t s = 0; s < 2; ++s)
+    for (std::size_t d = 0; d < 2; ++d) {
+      const auto logarithm = static_cast<double>(record.positions[d * size + size - 2 + s]);
+      EXPECT_EQ(arrays.at("log/" + scales[s]).at(static_cast<std::int64_t>(d)), logarithm);
+      EXPECT_EQ(arrays.at(scales[s]).at(static_cast<std::int64_t>(d)), std::exp(logarithm));
+    }
+}
 
 double change_along(Density& of, const std::vector<double>& at, const std::vector<double>& direction,
                     double step) {

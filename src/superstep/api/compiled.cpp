@@ -6,7 +6,7 @@
 
 #include "superstep/api/ports.h"
 #include "superstep/base/text.h"
-#include "superstep/base/thread_pool.h"
+#include "superstep/base/threads/processors.h"
 
 namespace superstep::api {
 namespace {
@@ -59,7 +59,7 @@ void Compiled::set_state(std::string_view name, const Tensor& value) {
 
 int threads_of(int threads) {
   if (threads < 0) throw Error(ErrorCode::invalid_argument, "must be 0 (all processors) or more", "threads");
-  return threads > 0 ? threads : available_processors();
+  return threads > 0 ? threads : default_threads();
 }
 
 target::CompileOptions compile_options(const CompileSettings& settings) {

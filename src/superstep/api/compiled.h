@@ -38,6 +38,6 @@ class Compiled {
 };
 
 target::CompileOptions compile_options(const CompileSettings& settings);
-int threads_of(int threads);  // 0: every processor there is; throws Error (invalid_argument) below 0
+int threads_of(int threads);  // 0: default_threads(); throws Error (invalid_argument) below 0
 
 }  // namespace superstep::api

@@ -1,6 +1,5 @@
 #include "superstep/base/thread_pool.h"
 
-#include <sched.h>
 
 #include <algorithm>
 #include <atomic>
@@ -337,13 +336,6 @@ ThreadPool::~ThreadPool() = default;
 void ThreadPool::parallel_for(std::int64_t items, FunctionRef<void(std::int64_t, int)> body, int threads) {
   if (crew_ && items > 1 && threads > 1) return crew_->parallel_for(items, body, threads);
   run_alone(items, body);
-}
-
-int available_processors() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  if (sched_getaffinity(0, sizeof set, &set) == 0) return std::max(1, CPU_COUNT(&set));
-  return static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
 }
 
 }  // namespace superstep

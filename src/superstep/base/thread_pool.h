@@ -44,7 +44,8 @@ class ThreadPool {
   std::shared_ptr<Crew> crew_;  // none where the caller is the only thread
 };
 
-// Logical processors this process may run on (its affinity mask, not the whole machine).
+// Logical processors this process may use: of its affinity mask, and whole ones of its container's limit
+// (base/threads/processors.h); not the whole machine.
 int available_processors();
 
 }  // namespace superstep

@@ -13,6 +13,7 @@ void declare_complete(CLI::App& command);
 void declare_completion(CLI::App& command);
 void declare_crystal(CLI::App& command);
 void declare_design(CLI::App& command);
+void declare_doctor(CLI::App& command);
 void declare_generate(CLI::App& command);
 void declare_account(CLI::App& command);
 void declare_graph(CLI::App& command);
@@ -40,6 +41,8 @@ void declare_workflow(CLI::App& command);
 const std::vector<Command>& commands() {
   static const std::vector<Command> table{
       {"list", "what there is: workloads, machines, operators, targets", declare_list, false},
+      {"doctor", "what this program finds on this machine, and what would make it work or go faster",
+       declare_doctor},
       {"generate", "make data from the physics of a workload", declare_generate},
       {"train", "train a model, with checkpoints, a log and an ONNX file at the end", declare_train},
       {"infer", "apply a trained model to a file, and measure its latency", declare_infer},

@@ -10,9 +10,10 @@
 #include "superstep/base/printable.h"
 #include "superstep/base/progress.h"
 #include "superstep/base/system/child_process.h"
+#include "superstep/base/system/instruction_set.h"
 #include "superstep/base/system/interrupt.h"
 #include "superstep/base/system/standard_streams.h"
-#include "superstep/base/thread_pool.h"
+#include "superstep/base/threads/processors.h"
 #include "superstep/cli/command.h"
 #include "superstep/cli/shared/output_paths.h"
 #include "superstep/cli/shared/words.h"
@@ -25,7 +26,7 @@ Common& common() {
   return options;
 }
 
-int thread_count() { return common().threads > 0 ? common().threads : available_processors(); }
+int thread_count() { return common().threads > 0 ? common().threads : default_threads(); }
 
 namespace {
 
@@ -41,7 +42,9 @@ void declare_common(CLI::App& command, bool has_result) {
           "of long work, on standard error: none, line, bar (default: bar on a terminal, line elsewhere)")
       ->type_name("HOW")
       ->check(CLI::IsMember({"none", "line", "bar"}));
-  command.add_option("--threads", common().threads, "threads to use (default: every processor there is)")
+  command
+      .add_option("--threads", common().threads,
+                  "threads to use (default: as many as this process may have processors)")
       ->type_name("N")
       ->check(CLI::Range(1, 4096));
 }
@@ -136,6 +139,7 @@ std::vector<std::string> take_handed_on(std::vector<std::string>& words) {
 }
 
 int run(int argc, char** argv) {
+  instruction_set();  // a name in SUPERSTEP_ISA that means nothing is refused by every command
   CLI::App program(
       "Superstep: compiles scientific machine-learning models, trains and serves them, and predicts how "
       "they run on AI accelerators.",

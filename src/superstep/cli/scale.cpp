@@ -7,7 +7,7 @@
 
 #include "superstep/base/error.h"
 #include "superstep/base/system/standard_streams.h"
-#include "superstep/base/thread_pool.h"
+#include "superstep/base/threads/processors.h"
 #include "superstep/cli/command.h"
 #include "superstep/cli/shared/outcome.h"
 #include "superstep/workload/workload.h"
@@ -30,7 +30,7 @@ void scale(Arguments arguments) {
   settings.mode = arguments.mode == "weak" ? lab::ScaleMode::weak : lab::ScaleMode::strong;
   const int most = std::ranges::max(settings.ranks);
   // The same threads in every run, so that ranks are all that changes.
-  settings.threads = common().threads > 0 ? common().threads : std::max(1, available_processors() / most);
+  settings.threads = common().threads > 0 ? common().threads : std::max(1, default_threads() / most);
   if (!common().quiet) settings.progress = [](const std::string& what) { tell(what + "\n"); };
   const record::HostLoad load;
   std::vector<record::Result> results = lab::measure_scaling(settings);

@@ -53,14 +53,14 @@ std::optional<ProcessorTime> parse_processor_time(const std::string& stat, doubl
   return time;
 }
 
-HostLoad::Moment HostLoad::now() {
-  std::ifstream file("/proc/stat");
+HostLoad::Moment HostLoad::now() const {
+  std::ifstream file(stat_);
   const std::string text{std::istreambuf_iterator<char>(file), {}};
   return {parse_processor_time(text, static_cast<double>(sysconf(_SC_CLK_TCK))), own_seconds(),
           load_average()};
 }
 
-HostLoad::HostLoad() : begin_(now()) {}
+HostLoad::HostLoad(std::filesystem::path stat) : stat_(std::move(stat)), begin_(now()) {}
 
 std::optional<std::array<double, 2>> HostLoad::shares() const {
   const Moment end = now();

@@ -21,7 +21,8 @@ nlohmann::json load_average();
 
 class HostLoad {
  public:
-  HostLoad();  // begins now
+  // Begins now. `stat` is read now and at each question; tests have their own.
+  explicit HostLoad(std::filesystem::path stat = "/proc/stat");
 
   // The shares of all processors' time that went to other processes and that a hypervisor took, since the
   // beginning; both null where the system does not tell.
@@ -40,9 +41,10 @@ class HostLoad {
     double own = 0;  // s, of this process and of its children that ended
     nlohmann::json load_average;
   };
-  static Moment now();
+  Moment now() const;
   std::optional<std::array<double, 2>> shares() const;  // others, stolen
 
+  std::filesystem::path stat_;
   Moment begin_;
 };
 

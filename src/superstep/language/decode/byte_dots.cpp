@@ -1,5 +1,7 @@
 #include "superstep/language/decode/byte_dots.h"
 
+#include "superstep/base/system/instruction_set.h"
+
 #if defined(__x86_64__)
 // GCC warns of the registers that its own header leaves undefined.
 #pragma GCC diagnostic ignored "-Wuninitialized"
@@ -120,16 +122,10 @@ SUPERSTEP_VNNI float row_of_q4k(const std::byte* row, std::int64_t columns, cons
   return sum_of(_mm256_sub_ps(folded, smallest));
 }
 
-bool processor_has_byte_dots() {
-  static const bool has = __builtin_cpu_supports("avx512vnni") && __builtin_cpu_supports("avx512vl") &&
-                          __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq");
-  return has;
-}
-
 }  // namespace
 
 bool suits_byte_dots(Packing packing) {
-  return (packing == Packing::q8_0 || packing == Packing::q4_k) && processor_has_byte_dots();
+  return (packing == Packing::q8_0 || packing == Packing::q4_k) && has_byte_dot_products();
 }
 
 void multiply_rows_by_byte_dots(const Matrix& matrix, const Activations& x, std::int64_t first,

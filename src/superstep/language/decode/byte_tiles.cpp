@@ -1,5 +1,7 @@
 #include "superstep/language/decode/byte_tiles.h"
 
+#include "superstep/base/system/instruction_set.h"
+
 #if defined(__x86_64__)
 // GCC warns of the registers that its own header leaves undefined.
 #pragma GCC diagnostic ignored "-Wuninitialized"
@@ -210,21 +212,15 @@ void multiply_tile_256(const ByteTile& tile, std::int64_t rows, std::int64_t tok
   multiply_forms_256<1>(tile, rows);
 }
 
-std::vector<ByteTileWay> ways_of_this_processor() {
-  std::vector<ByteTileWay> ways;
-  if (__builtin_cpu_supports("avx512vnni") && __builtin_cpu_supports("avx512vl") &&
-      __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq"))
-    ways.push_back({"AVX-512 VNNI", vectors_of_panel * 16, 255, multiply_tile_512});
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
-    ways.push_back({"AVX2", vectors_of_panel * 8, 63, multiply_tile_256});
-  return ways;
-}
+constexpr ByteTileWay all_ways[] = {{"AVX-512 VNNI", vectors_of_panel * 16, 255, multiply_tile_512},
+                                    {"AVX2", vectors_of_panel * 8, 63, multiply_tile_256}};
 
 }  // namespace
 
 std::span<const ByteTileWay> byte_tile_ways() {
-  static const std::vector<ByteTileWay> ways = ways_of_this_processor();
-  return ways;
+  const std::span<const ByteTileWay> ways = all_ways;
+  if (has_byte_dot_products()) return ways;
+  return ways.subspan(instruction_set() >= InstructionSet::avx2 ? 1 : ways.size());
 }
 
 #else

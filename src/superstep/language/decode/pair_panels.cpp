@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "superstep/base/system/instruction_set.h"
 #include "superstep/base/system/pair_rate.h"
 
 namespace superstep::language {
@@ -14,7 +15,10 @@ constexpr std::int64_t stride = columns_of_piece + 32;
 
 }  // namespace
 
-bool suits_pair_panels(Packing packing) { return packing == Packing::bf16 && pair_products_are_fast(); }
+bool suits_pair_panels(Packing packing) {
+  return packing == Packing::bf16 && instruction_set() >= InstructionSet::avx512_bf16 &&
+         pair_products_are_fast();
+}
 
 PairPanels::PairPanels(std::int64_t tokens, std::int64_t columns)
     : PanelCut(tokens, columns, pair_panel_width),

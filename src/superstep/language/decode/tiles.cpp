@@ -4,7 +4,7 @@
 #include <array>
 #include <bit>
 
-#include "superstep/base/system/matrix_registers.h"
+#include "superstep/base/system/instruction_set.h"
 
 namespace superstep::language {
 namespace {
@@ -112,7 +112,8 @@ void multiply_block(const Matrix& m, std::int64_t row, const TileActivations& x,
 }  // namespace
 
 bool suits_tiles(const Matrix& m) {
-  return m.packing == Packing::bf16 && m.rows % side == 0 && m.columns % depth == 0 && has_matrix_registers();
+  return m.packing == Packing::bf16 && m.rows % side == 0 && m.columns % depth == 0 &&
+         instruction_set() >= InstructionSet::amx;
 }
 
 void multiply_tiles(const Matrix& m, const TileActivations& x, std::int64_t first, std::int64_t last,

@@ -43,7 +43,8 @@ class Communicator {
 };
 
 // All ranks of this run; started on the first call, ended with the program. Throws Error (unsupported) when a
-// launcher started several processes of a program that was built without MPI. With SUPERSTEP_SHARED_MEMORY=0
+// launcher started several processes of a program that was built without MPI, or that another MPI than the
+// program's would have to connect: each would train by itself. With SUPERSTEP_SHARED_MEMORY=0
 // in the environment ranks of one host send messages, as those of several hosts do. Where the others do not
 // start within 60 s (SUPERSTEP_START_SECONDS) the program says so and ends with 1.
 Communicator& communicator();
@@ -51,6 +52,7 @@ Communicator& communicator();
 // What the launcher says, without starting anything: 0 and 1 for a program that was started alone.
 int launched_rank();
 int launched_size();
+bool launched_by_pmix();  // which does not say how many there are
 bool has_ranks();  // was the program built with MPI?
 
 // The implementation that the build has chosen; internal.

@@ -28,6 +28,15 @@ bool may_share_memory() {
   return !asked || std::strcmp(asked, "0") != 0;
 }
 
+// "Open MPI v4.1.4", the first words of what the library calls itself.
+std::string library_name() {
+  char name[MPI_MAX_LIBRARY_VERSION_STRING] = {};
+  int length = 0;
+  MPI_Get_library_version(name, &length);
+  const std::string_view text(name, static_cast<std::size_t>(length));
+  return std::string(text.substr(0, text.find_first_of(",\n")));
+}
+
 class World : public Communicator {
  public:
   explicit World(MPI_Comm world) : world_(world) {
@@ -172,10 +181,28 @@ class Library {
 
 bool has_ranks() { return true; }
 
+namespace {
+
+// A launcher of another MPI starts processes that do not find each other.
+void require_all(int found, int launched) {
+  if (launched == 1 || found == launched) return;
+  throw Error(
+      ErrorCode::unsupported,
+      fmt::format("the launcher started {} processes, and the MPI library of this program ({}) connects {}",
+                  launched, library_name(), found == 1 ? "none of them" : fmt::format("{}", found)),
+      "ranks",
+      "start it with the mpirun of that library, or with srun --mpi=pmix; processes that are to work "
+      "each by itself are started with srun -n 1 or without a launcher");
+}
+
+}  // namespace
+
 std::unique_ptr<Communicator> make_communicator() {
-  if (launched_size() == 1) return std::make_unique<Alone>();
+  if (launched_size() == 1 && !launched_by_pmix()) return std::make_unique<Alone>();
   static const Library library;
-  return std::make_unique<World>(MPI_COMM_WORLD);
+  auto world = std::make_unique<World>(MPI_COMM_WORLD);
+  require_all(world->size(), launched_size());
+  return world;
 }
 
 }  // namespace superstep::run

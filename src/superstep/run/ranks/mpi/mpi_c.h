@@ -27,6 +27,7 @@ SUPERSTEP_LATE(mpi_library, MPI_Comm_split);
 SUPERSTEP_LATE(mpi_library, MPI_Comm_split_type);
 SUPERSTEP_LATE(mpi_library, MPI_Finalize);
 SUPERSTEP_LATE(mpi_library, MPI_Finalized);
+SUPERSTEP_LATE(mpi_library, MPI_Get_library_version);
 SUPERSTEP_LATE(mpi_library, MPI_Iallgatherv);
 SUPERSTEP_LATE(mpi_library, MPI_Iallreduce);
 SUPERSTEP_LATE(mpi_library, MPI_Ialltoallv);

@@ -7,14 +7,6 @@
 namespace superstep::kernels {
 namespace {
 
-bool has_byte_dot_products() {
-#if defined(__x86_64__)
-  return __builtin_cpu_supports("avx512vnni") != 0;
-#else
-  return false;
-#endif
-}
-
 // One column of C: four bytes of B at a time, against a row of quads.
 void add_column(const ProductShape& s, const std::int8_t* a, const std::uint8_t* b, std::int32_t* c) {
   for (std::int64_t quad = 0; quad < s.k / 4; ++quad, a += 4 * s.a_stride, b += 4)
@@ -25,8 +17,6 @@ void add_column(const ProductShape& s, const std::int8_t* a, const std::uint8_t*
 }  // namespace
 
 std::string generated_bytes_refusal(const ProductShape& shape) {
-  const InstructionSet set = instruction_set();
-  if (set < InstructionSet::avx512) return "products of bytes need AVX-512 VNNI";
   if (!has_byte_dot_products()) return "products of bytes need AVX-512 VNNI";
   if (shape.k % 4 != 0) return "products of bytes need an inner dimension that is a multiple of 4";
   if (shape.b_k_stride != 1) return "products of bytes need the inner dimension contiguous";

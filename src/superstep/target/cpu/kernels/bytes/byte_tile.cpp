@@ -334,9 +334,8 @@ SUPERSTEP_VNNI void gathered_tile(const GatheredTile& t, const IntegerBlock& b) 
 }  // namespace
 
 ByteProducts byte_products() {
-  const InstructionSet set = instruction_set();
-  if (set >= InstructionSet::avx512 && __builtin_cpu_supports("avx512vnni") != 0) return ByteProducts::quads;
-  return set >= InstructionSet::avx2 ? ByteProducts::pairs : ByteProducts::none;
+  if (has_byte_dot_products()) return ByteProducts::quads;
+  return instruction_set() >= InstructionSet::avx2 ? ByteProducts::pairs : ByteProducts::none;
 }
 
 ByteTileFunction* byte_tile_as_f32() {

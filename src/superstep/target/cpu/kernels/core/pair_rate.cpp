@@ -14,4 +14,9 @@ bool multiplies_pairs_fast() {
   return set >= InstructionSet::amx || pair_products_are_fast();
 }
 
+ElementType multiplied_as(ElementType operands) {
+  const bool widened = operands == ElementType::bf16 && !multiplies_pairs_fast();
+  return widened ? ElementType::f32 : operands;
+}
+
 }  // namespace superstep::kernels

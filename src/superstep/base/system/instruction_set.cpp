@@ -1,17 +1,17 @@
-#include "superstep/target/cpu/kernels/core/instruction_set.h"
+#include "superstep/base/system/instruction_set.h"
 
 #include <hwy/highway.h>
 #include <hwy/targets.h>
 
+#include <cstdint>
 #include <cstdlib>
 #include <vector>
 
 #include "superstep/base/error.h"
 #include "superstep/base/printable.h"
 #include "superstep/base/system/matrix_registers.h"
-#include "superstep/target/cpu/kernels/core/pair_rate.h"
 
-namespace superstep::kernels {
+namespace superstep {
 
 bool converts_bf16 = false;
 
@@ -20,14 +20,18 @@ namespace {
 #if defined(__x86_64__)
 constexpr const char* narrowest_name = "scalar";
 
+// AVX2 and AVX-512 as Highway means them (hwy/ops/set_macros-inl.h).
 bool processor_has_beyond_scalar(InstructionSet set) {
   switch (set) {
     case InstructionSet::scalar: break;
-    case InstructionSet::avx2: return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+    case InstructionSet::avx2:
+      return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+             __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2") &&
+             __builtin_cpu_supports("f16c");
     case InstructionSet::avx512:
-      return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-             __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
-             __builtin_cpu_supports("avx512cd");
+      return processor_has_beyond_scalar(InstructionSet::avx2) && __builtin_cpu_supports("avx512f") &&
+             __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
+             __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512cd");
     case InstructionSet::avx512_bf16:
       return processor_has_beyond_scalar(InstructionSet::avx512) && __builtin_cpu_supports("avx512bf16");
     case InstructionSet::amx:
@@ -64,8 +68,7 @@ std::int64_t highway_targets(InstructionSet set) { return HWY_STATIC_TARGET | ve
 
 InstructionSet apply(InstructionSet set) {
   converts_bf16 = set >= InstructionSet::avx512_bf16;
-  hwy::SetSupportedTargetsForTest(highway_targets(set));
-  hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+  hwy::GetChosenTarget().Update(highway_targets(set));
   return set;
 }
 
@@ -119,9 +122,27 @@ void set_instruction_set(InstructionSet set) {
   current() = apply(set);
 }
 
-ElementType multiplied_as(ElementType operands) {
-  const bool widened = operands == ElementType::bf16 && !multiplies_pairs_fast();
-  return widened ? ElementType::f32 : operands;
+bool has_byte_dot_products() {
+#if defined(__x86_64__)
+  return instruction_set() >= InstructionSet::avx512 && __builtin_cpu_supports("avx512vnni") != 0;
+#else
+  return false;
+#endif
 }
 
-}  // namespace superstep::kernels
+}  // namespace superstep
+
+// What Highway's headers ask its library for: for which instruction sets loops may be chosen, and which are.
+//
+// The library itself is not linked. It holds what Highway's own benchmarks need besides, and measures its
+// clock whenever a program that is linked to it starts: milliseconds that no command has a use for.
+namespace hwy {
+
+std::int64_t SupportedTargets() { return superstep::highway_targets(superstep::instruction_set()); }
+
+ChosenTarget& GetChosenTarget() {
+  static ChosenTarget chosen;
+  return chosen;
+}
+
+}  // namespace hwy

@@ -32,8 +32,11 @@ namespace {
 constexpr int exit_failed = 1, exit_wrong_call = 2, exit_interrupted = 130;
 
 void declare_common(CLI::App& command, bool has_result) {
-  if (has_result)
+  if (has_result) {
     command.add_option("--json", common().json, "write the result as JSON to this file")->type_name("FILE");
+    command.add_flag("--private", common().for_others,
+                     "results and records have neither this machine's name nor full paths");
+  }
   command.add_flag("--quiet", common().quiet, "no signs of progress and no tables");
   command
       .add_option(
@@ -158,6 +161,12 @@ int run(int argc, char** argv) {
 
 }  // namespace
 }  // namespace superstep::cli
+
+// Before the libraries that the program is linked to begin, which takes longer than they need: who is stopped
+// at once ends as later, with 130, and no half-written file is left.
+static void heed_signals(int, char**, char**) { superstep::watch_for_interrupts(); }
+[[gnu::section(".preinit_array"), gnu::used]] static void (*const heeded_early)(int, char**,
+                                                                                char**) = heed_signals;
 
 int main(int argc, char** argv) {
   using superstep::cli::report;

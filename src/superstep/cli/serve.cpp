@@ -33,8 +33,8 @@ struct Arguments {
   bool shared = false, reproducible = false, allow_not_finite = false;
   int workers = 0, http_threads = 1, connections = 1024;
   std::vector<std::string> hosts;
-  std::string protect, tls_certificate, tls_key, tls_client_ca, access_log, audit_log, log_bytes = "16M",
-                                                                                       peer_memory;
+  std::string verify_key, protect, tls_certificate, tls_key, tls_client_ca, access_log, audit_log,
+      log_bytes = "16M", peer_memory;
   int peer_connections = 0, peer_requests = 256, access_log_rate = 1000;
   double header_time = 10, idle_time = 300, lame_duck = 0;  // s
 };
@@ -181,6 +181,7 @@ edge::ServeSettings settings_of(const Arguments& a) {
     settings.models.push_back(edge::named_source(text));
     settings.models.back().source.precision = a.precision;
     settings.models.back().source.shapes = a.shapes;
+    settings.models.back().source.verify_key = a.verify_key;
   }
   const edge::Address address = edge::parse_address(a.http);
   settings.server.address = address.host;
@@ -588,6 +589,12 @@ void declare_door(CLI::App& command, Arguments& a) {
   command
       .add_option("--tls-client-ca", a.tls_client_ca,
                   "let those in alone who show a certificate that one of these signed, PEM")
+      ->type_name("FILE");
+  command
+      .add_option(
+          "--verify-key", a.verify_key,
+          "serve, and swap to, what this public key (Ed25519, PEM) has signed alone: SHA256SUMS of a run, "
+          "FILE.sha256 of a model file")
       ->type_name("FILE");
   command.add_option("--access-log", a.access_log, "every request as a line of JSON")->type_name("FILE");
   command

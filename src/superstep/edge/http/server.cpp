@@ -116,8 +116,10 @@ void Server::Implementation::listen() {
     acceptor_.listen();
     port_ = acceptor_.local_endpoint().port();
   } catch (const boost::system::system_error& error) {
-    throw Error(ErrorCode::io, "cannot be listened at: " + error.code().message(), where,
-                "give another --http HOST:PORT");
+    const bool no_more_files = error.code() == boost::system::errc::too_many_files_open;
+    throw Error(
+        ErrorCode::io, "cannot be listened at: " + error.code().message(), where,
+        no_more_files ? "raise the limit on open files (ulimit -n)" : "give another --http HOST:PORT");
   }
 }
 
@@ -260,8 +262,13 @@ void Server::Implementation::finish(SteadyClock::time_point until) {
   none_left_.wait_until(lock, until, [&] { return alive_ == 0; });
 }
 
-Server::Server(const ServerSettings& settings, MemoryBudget& budget, Door& door, ServerHandlers handlers)
-    : implementation_(std::make_unique<Implementation>(settings, budget, door, std::move(handlers))) {}
+// What the system refuses before there is an address to listen at.
+Server::Server(const ServerSettings& settings, MemoryBudget& budget, Door& door, ServerHandlers handlers) try
+    : implementation_(std::make_unique<Implementation>(settings, budget, door, std::move(handlers))) {
+} catch (const boost::system::system_error& error) {
+  throw Error(ErrorCode::io, "the server cannot start: " + error.code().message(), "--http",
+              "raise the limit on open files (ulimit -n)");
+}
 Server::~Server() = default;
 std::uint16_t Server::port() const { return implementation_->port(); }
 DoorAccount Server::account() const { return implementation_->door().http.account(); }

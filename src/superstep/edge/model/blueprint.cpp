@@ -13,6 +13,7 @@
 #include "superstep/base/encoding/sha256.h"
 #include "superstep/base/file.h"
 #include "superstep/base/system/mapped_file.h"
+#include "superstep/edge/model/signature.h"
 #include "superstep/run/model.h"
 #include "superstep/run/serve/infer.h"
 
@@ -160,6 +161,7 @@ std::size_t ServedPorts::output_bytes() const { return bytes_of(outputs); }
 Blueprint read_blueprint(const ModelSource& source, const target::Target& target) {
   std::map<std::string, Tensor> states;
   bool has_digest = true;
+  if (!source.verify_key.empty()) require_signed(source.what, source.verify_key);
   require_digest_beside(source.what);
   const run::Model model(settings_of(source, states, has_digest));
   const bool trained = !states.empty() || source.what.ends_with(".onnx");

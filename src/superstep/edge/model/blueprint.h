@@ -42,6 +42,8 @@ struct ModelSource {
   std::string what;  // a workload, a model file (.onnx), the folder of a training run
   std::string precision = "f32";
   std::vector<std::string> shapes;  // of a model file: extents that it leaves open
+  std::string
+      verify_key;  // a public key whose signature the model must have (model/signature.h); empty: none
 };
 
 struct Blueprint {

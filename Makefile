@@ -6,6 +6,7 @@
 # make quality  trains every workload in minutes, three seeds each, and tables what it reaches beside what the
 #             conventional methods do; what is there already is not made again (WORKLOAD=uno, SEEDS=1)
 # make wheel    builds the Python package into dist/, in an environment of its own
+# make sbom     writes what the program is made of, build/superstep.spdx.json (SPDX 2.3)
 # make docs     builds the documentation site, build/site/index.html, and looks at its links
 # make help   lists the rest
 
@@ -15,7 +16,7 @@ PROGRAM := $(BUILD)/superstep
 RUN ?= run
 REPORT ?= report
 
-.PHONY: run test bench figures quality peers program build install package wheel docs setup format tidy clean help
+.PHONY: run test bench figures quality peers program build install package sbom wheel docs setup format tidy clean help
 
 run: program
 	@mkdir -p $(RUN)
@@ -54,6 +55,9 @@ $(BUILD)/build.ninja: CMakeLists.txt tools/setup
 install: $(BUILD)/build.ninja
 	@ninja -C $(BUILD) what_is_installed
 	cmake --install $(BUILD) $(if $(PREFIX),--prefix $(PREFIX))
+
+sbom: program
+	tools/sbom --program $(PROGRAM) --out $(BUILD)/superstep.spdx.json
 
 package: $(BUILD)/build.ninja
 	@ninja -C $(BUILD) what_is_installed

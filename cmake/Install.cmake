@@ -56,7 +56,7 @@ install(FILES ${CMAKE_BINARY_DIR}/poplar-config.cmake ${CMAKE_BINARY_DIR}/poplar
   DESTINATION ${poplar_package} COMPONENT poplar)
 configure_file(cmake/poplar.pc.in ${CMAKE_BINARY_DIR}/poplar.pc @ONLY)
 install(FILES ${CMAKE_BINARY_DIR}/poplar.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT poplar)
-install(FILES LICENSE CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(FILES LICENSE CHANGELOG.md SECURITY.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
 
 # Manual pages and completion are written by the program when it is installed.
 set(made ${CMAKE_BINARY_DIR}/made)
@@ -67,6 +67,10 @@ install(CODE "
                   COMMAND_ERROR_IS_FATAL ANY)
   execute_process(COMMAND \"${CMAKE_BINARY_DIR}/superstep\" completion zsh OUTPUT_FILE \"${made}/zsh/_superstep\"
                   COMMAND_ERROR_IS_FATAL ANY)")
+install(CODE "
+  execute_process(COMMAND python3 -B \"${CMAKE_SOURCE_DIR}/tools/sbom\" --program \"${CMAKE_BINARY_DIR}/superstep\" --out
+                  \"${made}/superstep.spdx.json\" COMMAND_ERROR_IS_FATAL ANY)")
+install(FILES ${made}/superstep.spdx.json DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(DIRECTORY ${made}/man/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
 install(DIRECTORY ${made}/bash/ DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
 install(DIRECTORY ${made}/zsh/ DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)

@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <thread>
 
 #include "superstep/base/file.h"
 #include "superstep/base/system/partial_files.h"
@@ -120,6 +121,63 @@ TEST_F(Folder, UsersWithoutAHomeHaveNothingInTheCurrentFolder) {
     const std::string name = entry.path().filename().string();
     EXPECT_TRUE(name == "home" || name == "caches" || name == "own") << name;
   }
+}
+
+// What has no end is refused, and a pipe is read to its own.
+TEST_F(Folder, WhatHasNoEndIsRefused) {
+  const auto refused = [](const fs::path& file, const std::string& part) {
+    try {
+      read_text_file(file);
+      ADD_FAILURE() << file << " was read";
+    } catch (const Error& error) {
+      EXPECT_NE(std::string(error.what()).find(part), std::string::npos) << error.what();
+    }
+  };
+  refused("/dev/zero", "has no end");
+  EXPECT_EQ(read_text_file("/dev/null"), "");
+  fs::resize_file(make("sparse"), std::uintmax_t{1} << 40);
+  refused(path_ / "sparse", "too large");
+  const fs::path pipe = path_ / "pipe";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  std::thread writer([&] { std::ofstream(pipe) << std::string(200'000, 'a') << "end"; });
+  const std::string text = read_text_file(pipe);
+  writer.join();
+  EXPECT_EQ(text.size(), 200'003U);
+  refused(pipe, "nobody writes");
+}
+
+// What is run from there is the user's own.
+TEST_F(Folder, ACacheThatOthersMayWriteIsRefused) {
+  const auto wrong_in_child = [&] {
+    int wrong = 0;
+    ::setenv("SUPERSTEP_HOME", (path_ / "own").c_str(), 1);
+    ::umask(0);
+    const fs::path cache = user_cache_folder();
+    wrong += (fs::status(cache).permissions() & fs::perms::others_write) != fs::perms::none;
+    fs::permissions(cache, fs::perms::all);
+    try {
+      user_cache_folder();
+      ++wrong;
+    } catch (const Error& error) {
+      wrong += std::string(error.what()).find("everybody may write") == std::string::npos;
+    }
+    fs::permissions(cache, fs::perms::owner_all);
+    wrong += user_cache_folder() != cache;
+    if (::geteuid() == 0) {
+      wrong += ::chown(cache.c_str(), 12345, 12345) != 0;
+      try {
+        user_cache_folder();
+        ++wrong;
+      } catch (const Error&) {
+      }
+    }
+    return wrong;
+  };
+  const pid_t child = ::fork();
+  if (child == 0) ::_exit(wrong_in_child());
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0);
 }
 
 }  // namespace

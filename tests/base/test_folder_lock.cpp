@@ -1,5 +1,6 @@
 // One process at a time writes to a folder.
 #include <gtest/gtest.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <fstream>
@@ -27,6 +28,20 @@ TEST(FolderLocks, HoldWhileTheyLive) {
   }
   EXPECT_EQ(read_text_file(folder / "lock"), "") << "nobody's name stays behind";
   EXPECT_NO_THROW(FolderLock(folder / ""));
+}
+
+TEST(FolderLocks, WhatAKilledProcessWasWritingIsSwept) {
+  const ScratchFolder folder;
+  const pid_t gone = ::fork();
+  if (gone == 0) ::_exit(0);
+  ::waitpid(gone, nullptr, 0);
+  const fs::path half = folder / ("state.partial-" + std::to_string(gone) + "-0");
+  const fs::path own = folder / ("state.partial-" + std::to_string(::getpid()) + "-0");
+  std::ofstream(half) << "half";
+  std::ofstream(own) << "half";
+  const FolderLock lock(folder / "");
+  EXPECT_FALSE(fs::exists(half));
+  EXPECT_TRUE(fs::exists(own));
 }
 
 TEST(FolderLocks, AreOfOneFolder) {

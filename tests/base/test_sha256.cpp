@@ -8,8 +8,8 @@
 namespace superstep {
 namespace {
 
-std::string digest(const std::string& text, std::size_t piece = SIZE_MAX) {
-  Sha256 hash;
+std::string digest(const std::string& text, std::size_t piece = SIZE_MAX, bool plain = false) {
+  Sha256 hash(plain);
   auto bytes = std::as_bytes(std::span(text));
   while (!bytes.empty()) {
     const std::size_t size = std::min(piece, bytes.size());
@@ -34,6 +34,13 @@ TEST(Sha256, DoesNotDependOnThePieces) {
   for (std::size_t size = 0; size <= text.size(); ++size)
     for (const std::size_t piece : {1U, 7U, 63U, 64U, 65U})
       ASSERT_EQ(digest(text.substr(0, size), piece), digest(text.substr(0, size))) << size << ' ' << piece;
+}
+
+TEST(Sha256, IsTheSameByTheProcessorsInstructions) {
+  std::string text;
+  for (int i = 0; i < 1000; ++i) text += static_cast<char>(i * i >> 3);
+  for (std::size_t size = 0; size <= text.size(); size += 7)
+    ASSERT_EQ(digest(text.substr(0, size)), digest(text.substr(0, size), SIZE_MAX, true)) << size;
 }
 
 }  // namespace

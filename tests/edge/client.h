@@ -16,7 +16,14 @@ namespace superstep::edge {
 
 class RawClient {
  public:
-  explicit RawClient(std::uint16_t port) : socket_(::socket(AF_INET, SOCK_STREAM, 0)) {
+  // `own`: the last number of its address, 127.0.0.OWN; every one is another peer.
+  explicit RawClient(std::uint16_t port, int own = 1) : socket_(::socket(AF_INET, SOCK_STREAM, 0)) {
+    if (own != 1) {
+      sockaddr_in from{};
+      from.sin_family = AF_INET;
+      from.sin_addr.s_addr = htonl(INADDR_LOOPBACK - 1U + static_cast<unsigned>(own));
+      EXPECT_EQ(::bind(socket_, reinterpret_cast<sockaddr*>(&from), sizeof from), 0);
+    }
     sockaddr_in address{};
     address.sin_family = AF_INET;
     address.sin_port = htons(port);
@@ -82,10 +89,12 @@ class RawClient {
   std::string buffer_;
 };
 
-inline std::string get(const std::string& path) { return "GET " + path + " HTTP/1.1\r\nHost: x\r\n\r\n"; }
+inline std::string get(const std::string& path) {
+  return "GET " + path + " HTTP/1.1\r\nHost: localhost\r\n\r\n";
+}
 inline std::string post(const std::string& path, const std::string& body, const std::string& headers = "") {
-  return "POST " + path + " HTTP/1.1\r\nHost: x\r\nContent-Length: " + std::to_string(body.size()) + "\r\n" +
-         headers + "\r\n" + body;
+  return "POST " + path + " HTTP/1.1\r\nHost: localhost\r\nContent-Length: " + std::to_string(body.size()) +
+         "\r\n" + headers + "\r\n" + body;
 }
 inline int status_of(const std::string& answer) {
   return answer.size() > 12 ? std::atoi(answer.c_str() + 9) : 0;

@@ -77,7 +77,7 @@ class Requests(OfService):
             head = json.dumps({'parameters': {'binary_data_output': True},
                                'inputs': [{'name': name['name'], 'datatype': 'FP32', 'shape': shape,
                                            'parameters': {'binary_data_size': 4 * count}}]}).encode()
-            message = (f'POST /v2/models/mlp/infer HTTP/1.1\r\nHost: x\r\nContent-Length: {len(head) + 4 * count}\r\n'
+            message = (f'POST /v2/models/mlp/infer HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(head) + 4 * count}\r\n'
                        f'Inference-Header-Content-Length: {len(head)}\r\n\r\n').encode() + head + bytes(4 * count)
             asked = [socket.create_connection((host, int(port))) for _ in range(2)]
             for connection in asked:
@@ -96,7 +96,9 @@ class Requests(OfService):
 
     def test_versions_are_swapped_and_rolled_back_while_it_serves(self):
         self.train(seed=1)
-        with self.served('m=run') as served:
+        (self.folder / 'tokens').write_text('correct-horse change operator\n')
+        with self.served('m=run', '--token-file', 'tokens', '--audit-log', 'audit') as served:
+            token = {'Authorization': 'Bearer correct-horse'}
             first = served.get('/v2/models/m')['versions'][0]
             failures, over = [], threading.Event()
 
@@ -110,20 +112,26 @@ class Requests(OfService):
                 client.start()
             os.rename(self.folder / 'run', self.folder / 'old')
             self.train(seed=2)
-            status, answer = served.post('/v2/repository/models/m/load')
+            self.assertEqual(served.post('/v2/repository/models/m/load')[0], 401)
+            status, answer = served.post('/v2/repository/models/m/load', headers=token)
             self.assertEqual((status, answer.get('changed')), (200, True), answer)
             self.assertNotEqual(answer['version'], first)
-            status, answer = served.post('/v2/models/m/rollback')
+            status, answer = served.post('/v2/models/m/rollback', headers=token)
             self.assertEqual((status, answer['version']), (200, first))
             over.set()
             for client in clients:
                 client.join()
             self.assertEqual(failures, [])
             self.assertEqual(served.end()[0], 0)
+        changes = [json.loads(line) for line in (self.folder / 'audit').read_text().splitlines()]
+        self.assertEqual([change['outcome'].split(':')[0] for change in changes], ['refused', 'done', 'done'])
+        self.assertEqual(changes[1]['token'], 'operator')
 
     def test_a_hangup_has_it_read_its_models_anew(self):
         self.train(seed=1)
-        with self.served('m=run') as served:
+        (self.folder / 'tokens').write_text('correct-horse change operator\n')
+        with self.served('m=run', '--token-file', 'tokens', '--audit-log', 'audit') as served:
+            token = {'Authorization': 'Bearer correct-horse'}
             first = served.get('/v2/models/m')['versions'][0]
             os.rename(self.folder / 'run', self.folder / 'old')
             self.train(seed=2)

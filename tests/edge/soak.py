@@ -40,15 +40,18 @@ class Soak:
             superstep(program, folder, 'train', 'braggnn', '--samples', 600, '--steps', 4, '--batch', 64, '--seed', seed, '--out',
                       f'version-{seed}', '--quiet')
         os.symlink('version-1', folder / 'run')
+        (folder / 'tokens').write_text('correct-horse change\n')
         self.server = subprocess.Popen(
             [program, 'serve', 'run', '--http', '127.0.0.1:0', '--pull', f'tcp://127.0.0.1:{self.port}', '--write', 'out',
-             '--journal', 'kept', '--body', '1M', '--queue', '512', '--workers', '1', '--quiet'], cwd=folder,
+             '--journal', 'kept', '--body', '1M', '--queue', '512', '--workers', '1', '--quiet', '--token-file', 'tokens'],
+            cwd=folder,
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         self.url = self.server.stdout.readline().split()[-1]
         self.begun = time.monotonic()
 
     def post(self, path, body=b''):
-        with urllib.request.urlopen(urllib.request.Request(self.url + path, data=body, method='POST'), timeout=60) as answer:
+        request = urllib.request.Request(self.url + path, data=body, method='POST', headers={'Authorization': 'Bearer correct-horse'})
+        with urllib.request.urlopen(request, timeout=60) as answer:
             return json.load(answer)
 
     def resident(self):

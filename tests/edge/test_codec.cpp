@@ -178,6 +178,49 @@ TEST(Codec, SaysWhatJsonCannot) {
   EXPECT_NO_THROW(encode_infer_answer(ports, "m", "v", "", binary, outputs));
 }
 
+// Whatever is nested deep is refused, wherever it stands: nothing of it is copied level by level.
+TEST(Codec, RefusesWhatIsNestedDeep) {
+  const ServedPorts ports = ports_of(ElementType::u8);
+  std::string deep, lists(50'000, '[');
+  for (int i = 0; i < 50'000; ++i) deep += R"({"a":)";
+  deep += "1" + std::string(50'000, '}');
+  lists += "1" + std::string(50'000, ']');
+  const std::string head = R"({"name":"x","datatype":"UINT8","shape":[1,2,3])";
+  for (const std::string& what : {deep, lists})
+    for (const std::string& body :
+         {R"({"parameters":)" + what + R"(,"inputs":[]})",
+          R"({"inputs":[)" + head + R"(,"parameters":)" + what + "}]}",
+          R"({"inputs":[)" + head + R"(,"data":)" + what + "}]}",
+          R"({"outputs":[{"name":"y","parameters":)" + what + "}]}", R"({"inputs":)" + what + "}", what,
+          R"({"inputs":[)" + head + R"(,"data":[1,2,3,4,5,)" + what + "]}]}"})
+      expect_error(ErrorCode::invalid_argument, {"deep"}, [&] { decode(ports, body); });
+}
+
+TEST(Codec, LimitsWhatStandsBesideTheData) {
+  const ServedPorts ports = ports_of(ElementType::u8);
+  const std::string head =
+      R"({"inputs":[{"name":"x","datatype":"UINT8","shape":[1,2,3],"data":[1,2,3,4,5,6]}])";
+  std::string many = "[0";
+  for (int i = 0; i < 20'000; ++i) many += ",0";
+  expect_error(ErrorCode::invalid_argument, {"more than"},
+               [&] { decode(ports, head + R"(,"junk":)" + many + "]}"); });
+  expect_error(ErrorCode::invalid_argument, {"more than"},
+               [&] { decode(ports, head + R"(,"id":")" + std::string(2 << 20, 'a') + "\"}"); });
+  expect_error(ErrorCode::invalid_argument, {"'inputs'", "twice"},
+               [&] { decode(ports, head + R"(,"inputs":[]})"); });
+  EXPECT_EQ(decode(ports, head + "}").inputs[0].at(5), 6);
+}
+
+// The members of an input come in any order: data before the shape, too.
+TEST(Codec, TakesMembersInAnyOrder) {
+  const ServedPorts ports = ports_of(ElementType::f32);
+  const std::string body =
+      R"({"inputs":[{"data":[[1,2,3],[4,5,6.5]],"parameters":{"data":[7]},"shape":[1,2,3],"name":"x","datatype":"FP32"}]})";
+  const InferRequest read = decode(ports, body);
+  EXPECT_EQ(read.inputs[0].at(0), 1);
+  EXPECT_EQ(read.inputs[0].at(5), 6.5);
+}
+
 // Memory is asked for when all shapes are known, before any is taken.
 TEST(Codec, AsksBeforeItTakesMemory) {
   const ServedPorts ports = ports_of(ElementType::u8);

@@ -29,12 +29,13 @@ struct Served {
   }
   std::unique_ptr<GrpcServer> start(GrpcSettings settings = {}) {
     settings.port = 0;
-    return start_grpc_server(settings, inference, budget);
+    return start_grpc_server(settings, inference, budget, door);
   }
   Account account() const { return repository.find("m")->batcher().account(); }
   ServedPort port() const { return repository.find("m")->current()->ports().inputs[0]; }
 
   MemoryBudget budget;
+  Door door;
   Repository repository;
   Inference inference;
 };
@@ -345,8 +346,9 @@ TEST(Grpc, IsPutUnderLoad) {
 TEST(Grpc, AnAddressThatIsTakenIsAnError) {
   Served served;
   const auto server = served.start();
-  expect_error(ErrorCode::io, {"cannot be listened at", "--grpc"},
-               [&] { start_grpc_server({.port = server->port()}, served.inference, served.budget); });
+  expect_error(ErrorCode::io, {"cannot be listened at", "--grpc"}, [&] {
+    start_grpc_server({.port = server->port()}, served.inference, served.budget, served.door);
+  });
 }
 
 #endif

@@ -15,6 +15,7 @@
 #include "tests/edge/client.h"
 #include "tests/edge/given_back.h"
 #include "tests/edge/models.h"
+#include "tests/edge/served.h"
 #include "tests/expect_error.h"
 #include "tests/scratch.h"
 
@@ -22,51 +23,6 @@ namespace superstep::edge {
 namespace {
 
 using nlohmann::json;
-
-struct Served {
-  explicit Served(ServerSettings settings = {}, RouteSettings routes_settings = {},
-                  std::size_t memory = 1 << 28, const ServiceSettings& service = small_service(),
-                  const std::string& what = "mlp")
-      : budget(memory), routes(repository, budget, std::move(routes_settings)) {
-    repository.add(std::make_unique<ModelService>("m", ModelSource{.what = what}, service));
-    settings.port = 0;
-    server.emplace(
-        settings, budget,
-        [this](HttpRequest request, Reply reply) { routes.handle(std::move(request), std::move(reply)); },
-        [](const HttpRequest& request) { return request.path.ends_with("load"); });
-    repository.open();
-  }
-  ~Served() {
-    server->stop_accepting();
-    repository.drain(Clock::now() + std::chrono::seconds(30));
-    server->finish(Clock::now() + std::chrono::seconds(5));
-  }
-  std::uint16_t port() const { return server->port(); }
-  Account account() const { return repository.find("m")->batcher().account(); }
-  ServedPorts ports() const { return repository.find("m")->current()->ports(); }
-
-  MemoryBudget budget;
-  Repository repository;
-  Routes routes;
-  std::optional<Server> server;
-};
-
-std::string infer_body(const Served& served, std::int64_t rows, const json& parameters = json::object()) {
-  const ServedPort port = served.ports().inputs[0];
-  std::vector<std::int64_t> shape = port.shape.extents();
-  shape.insert(shape.begin(), rows);
-  const std::vector<float> data(static_cast<std::size_t>(rows * port.shape.element_count()), 0.5F);
-  return json{{"id", "7"},
-              {"parameters", parameters},
-              {"inputs", {{{"name", port.name}, {"datatype", "FP32"}, {"shape", shape}, {"data", data}}}}}
-      .dump();
-}
-
-std::string ask_once(const Served& served, const std::string& request) {
-  RawClient client(served.port());
-  EXPECT_TRUE(client.send(request));
-  return client.receive();
-}
 
 TEST(Server, SpeaksTheProtocol) {
   const Served served;
@@ -114,7 +70,7 @@ TEST(Server, SaysWhatIsWrong) {
   expect(404, "'n'", post("/v2/models/n/infer", "{}"));
   expect(400, "JSON", post("/v2/models/m/infer", "{"));
   expect(400, "inputs", post("/v2/models/m/infer", "{}"));
-  expect(405, "DELETE", "DELETE /v2/models/m HTTP/1.1\r\nHost: x\r\n\r\n");
+  expect(405, "DELETE", "DELETE /v2/models/m HTTP/1.1\r\nHost: localhost\r\n\r\n");
   expect(413, "at most", post("/v2/models/m/infer", infer_body(served, 5000)));
   EXPECT_EQ(served.account().of(Outcome::invalid).requests, 3U);
   EXPECT_TRUE(served.account().balances());
@@ -168,12 +124,14 @@ TEST(Server, KeepsItsLimits) {
 
 TEST(Server, RefusesBodiesThatMemoryIsNotLeftFor) {
   const Served served({.most_body_bytes = 1 << 20}, {}, 1 << 20);
-  // Nine tenths of the memory are spoken for by one who does not send; given back when it leaves.
+  // Nine tenths of the memory are held by one who has sent so much; given back when it leaves.
   {
     RawClient slow(served.port());
-    slow.send("POST /v2/models/m/infer HTTP/1.1\r\nContent-Length: 100000\r\n\r\n");
+    slow.send("POST /v2/models/m/infer HTTP/1.1\r\nHost: localhost\r\nContent-Length: 500000\r\n\r\n" +
+              std::string(480'000, ' '));
     for (int i = 0; i < 500 && served.budget.left() > 100'000; ++i)
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    EXPECT_LT(served.budget.left(), 100'000U);
     EXPECT_EQ(status_of(ask_once(served, post("/v2/models/m/infer", std::string(50'000, ' ')))), 503);
   }
   expect_all_given_back(served.budget);
@@ -185,13 +143,14 @@ TEST(Server, LetsGoOfWhoSendsTooSlowly) {
   const Served served({.header_time = std::chrono::milliseconds(200)});
   RawClient header(served.port()), body(served.port());
   header.send("GET / HT");
-  body.send("POST /v2/models/m/infer HTTP/1.1\r\nContent-Length: 10\r\n\r\n123");
+  body.send("POST /v2/models/m/infer HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\n123");
   EXPECT_TRUE(header.is_closed(20'000));
   EXPECT_TRUE(body.is_closed(20'000));
   // The socket is closed first, then counted.
-  for (int i = 0; i < 500 && served.server->counts().timed_out < 2; ++i)
+  for (int i = 0; i < 500 && served.server->account().of(ConnectionEnd::slow) < 2; ++i)
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
-  EXPECT_EQ(served.server->counts().timed_out, 2U);
+  EXPECT_EQ(served.server->account().of(ConnectionEnd::slow), 2U);
+  EXPECT_EQ(served.server->account().of(RequestEnd::slow), 1U) << "the other was no request yet";
 }
 
 TEST(Server, GivesThePlaceOfTheIdlestToANewOne) {
@@ -203,7 +162,8 @@ TEST(Server, GivesThePlaceOfTheIdlestToANewOne) {
     ASSERT_EQ(status_of(idle.back()->receive()), 200) << i;
   }
   EXPECT_TRUE(idle.front()->is_closed(20'000));
-  EXPECT_EQ(served.server->counts().turned_away, 0U);
+  EXPECT_EQ(served.server->account().of(ConnectionEnd::full), 0U);
+  EXPECT_EQ(served.server->account().of(ConnectionEnd::peer_share), 0U);
 }
 
 // Thousands who say nothing, and some who begin and stop: whoever asks is answered.
@@ -222,14 +182,22 @@ TEST(Server, AnswersAmongThousandsWhoSayNothing) {
 }
 
 TEST(Server, LetsOnlyThoseWithTheTokenChangeModels) {
-  const Served open, closed({}, {.changes_allowed = false}), with_token({}, {.token = "correct horse"});
+  const Served closed, with_token({}, {.tokens = Tokens::from_text("correct-horse", "")});
+  const std::string good = "Authorization: Bearer correct-horse\r\n";
+  for (const std::string path : {"/v2/repository/models/m/load", "/v2/repository/models/m/unload",
+                                 "/v2/models/m/rollback", "/learn"}) {
+    EXPECT_EQ(status_of(ask_once(closed, post(path, ""))), 403) << "from this machine, too: " << path;
+    EXPECT_EQ(status_of(ask_once(with_token, post(path, ""))), 401) << path;
+    EXPECT_EQ(status_of(ask_once(with_token, post(path, "", "Authorization: Bearer correct-hors\r\n"))), 401);
+    EXPECT_EQ(status_of(ask_once(with_token, post(path, "", "Authorization: correct-horse\r\n"))), 401);
+  }
   const std::string load = "/v2/repository/models/m/load";
-  EXPECT_EQ(status_of(ask_once(open, post(load, ""))), 200);
-  EXPECT_EQ(status_of(ask_once(open, post(load, "", "Origin: https://example.org\r\n"))), 403);
-  EXPECT_EQ(status_of(ask_once(closed, post(load, ""))), 403);
-  EXPECT_EQ(status_of(ask_once(with_token, post(load, ""))), 401);
-  EXPECT_EQ(status_of(ask_once(with_token, post(load, "", "Authorization: Bearer correct hors\r\n"))), 401);
-  EXPECT_EQ(status_of(ask_once(with_token, post(load, "", "Authorization: Bearer correct horse\r\n"))), 200);
+  EXPECT_EQ(status_of(ask_once(with_token, post(load, "", good + "Origin: https://example.org\r\n"))), 403);
+  for (const char* scheme : {"Bearer", "bearer", "BEARER"})
+    EXPECT_EQ(
+        status_of(ask_once(with_token,
+                           post(load, "", "Authorization: " + std::string(scheme) + " correct-horse\r\n"))),
+        200);
   EXPECT_EQ(status_of(ask_once(closed, post("/v2/models/m/infer", infer_body(closed, 1)))), 200);
 }
 
@@ -247,12 +215,13 @@ TEST(Server, AnswersLateRequestsAsLate) {
 }
 
 TEST(Server, UnloadsAndLoads) {
-  const Served served;
-  EXPECT_EQ(status_of(ask_once(served, post("/v2/repository/models/m/unload", ""))), 200);
+  const Served served({}, {.tokens = Tokens::from_text("correct-horse", "")});
+  const std::string good = "Authorization: Bearer correct-horse\r\n";
+  EXPECT_EQ(status_of(ask_once(served, post("/v2/repository/models/m/unload", "", good))), 200);
   const std::string body = R"({"inputs":[]})";
   EXPECT_EQ(status_of(ask_once(served, post("/v2/models/m/infer", body))), 503);
   EXPECT_EQ(status_of(ask_once(served, get("/v2/models/m/ready"))), 503);
-  EXPECT_EQ(status_of(ask_once(served, post("/v2/repository/models/m/load", ""))), 200);
+  EXPECT_EQ(status_of(ask_once(served, post("/v2/repository/models/m/load", "", good))), 200);
   EXPECT_EQ(status_of(ask_once(served, post("/v2/models/m/infer", infer_body(served, 1)))), 200);
 }
 
@@ -318,17 +287,16 @@ TEST(Load, CountsWhatTheServerCounts) {
 TEST(Load, SeesAStallInEveryRequestThatWasDue) {
   MemoryBudget budget(1 << 26);
   std::atomic<int> asked = 0;
+  Door door;
   Server server(
-      {.port = 0}, budget,
-      [&](HttpRequest request, Reply reply) {
+      {.port = 0}, budget, door, {.handle = [&](HttpRequest request, Reply reply) {
         if (request.method == "GET") {
           reply({.body = R"({"inputs":[{"name":"x","datatype":"FP32","shape":[-1]}],"versions":["1"]})"});
           return;
         }
         if (asked++ == 100) std::this_thread::sleep_for(std::chrono::milliseconds(300));  // everybody waits
         reply({.body = "{}"});
-      },
-      [](const HttpRequest&) { return false; });
+      }});
   const LoadTarget target = open_target("http://127.0.0.1:" + std::to_string(server.port()) + "/v2/models/x");
   const LoadReport report = apply_load(
       target, {.rate = 400, .connections = 2, .arrivals = Arrivals::constant, .warm_up = 0, .seconds = 1});
@@ -360,9 +328,9 @@ TEST(Address, IsReadOrRefused) {
 TEST(Server, AnswersWhatIsStillComputedWhenItAcceptsNoMore) {
   MemoryBudget budget(1 << 20);
   std::promise<Reply> asked;
-  Server server(
-      {.port = 0}, budget, [&](HttpRequest, Reply reply) { asked.set_value(std::move(reply)); },
-      [](const HttpRequest&) { return false; });
+  Door door;
+  Server server({.port = 0}, budget, door,
+                {.handle = [&](HttpRequest, Reply reply) { asked.set_value(std::move(reply)); }});
   RawClient client(server.port());
   ASSERT_TRUE(client.send(get("/")));
   Reply reply = asked.get_future().get();
@@ -377,8 +345,9 @@ TEST(Server, AnswersWhatIsStillComputedWhenItAcceptsNoMore) {
 TEST(Server, SaysThatAnAddressIsTaken) {
   const Served served;
   MemoryBudget budget(1);
+  Door door;
   expect_error(ErrorCode::io, {"127.0.0.1", "--http"},
-               [&] { Server({.port = served.port()}, budget, {}, {}); });
+               [&] { Server({.port = served.port()}, budget, door, {}); });
 }
 
 }  // namespace

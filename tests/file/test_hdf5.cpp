@@ -55,6 +55,23 @@ TEST(Hdf5, IntegersOutOfRangeAreClipped) {
   EXPECT_EQ(back.at(1), 65535);
 }
 
+TEST(Hdf5, GroupsNestedDeepAreRefusedSoon) {
+  const ScratchFolder folder;
+  for (const int levels : {60, 400}) {
+    const auto path = folder / (std::to_string(levels) + ".h5");
+    hid_t at = H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+    for (int level = 0; level < levels; ++level) {
+      const hid_t inner = H5Gcreate2(at, "g", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+      level == 0 ? H5Fclose(at) : H5Gclose(at);
+      at = inner;
+    }
+    H5Gclose(at);
+  }
+  EXPECT_TRUE(Hdf5File(folder / "60.h5").data_sets().empty());
+  expect_error(ErrorCode::bad_file, {"400.h5", "deeper than 64"},
+               [&] { Hdf5File(folder / "400.h5").data_sets(); });
+}
+
 TEST(Hdf5, RowsAndBlocks) {
   const ScratchFolder folder;
   Tensor tensor(ElementType::i32, {5, 4, 3});

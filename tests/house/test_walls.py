@@ -70,6 +70,13 @@ class Walls(unittest.TestCase):
     def test_headers_say_what_they_are_for(self):
         self.assertIn("does not say", found({"low/a.h": "#pragma once\n"})[0])
 
+    def test_texts_of_strangers_have_one_reader(self):
+        text = 'auto a = nlohmann::json::parse(text);  // json::parse(text)\nauto b = parse_json(text);\n'
+        (line,) = found({"low/a.cpp": text})
+        self.assertIn("low/a.cpp:1: json::parse()", line)
+        self.assertEqual(found({"base/json.cpp": text}), [])
+        self.assertIn("toml::parse(", found({"low/a.cpp": "auto a = toml::parse(text);\n"})[0])
+
     def test_exceptions_have_reasons_bounds_and_an_end(self):
         files = {"low/a.cpp": function(8)}
         key = "low/a.cpp longest"

@@ -176,6 +176,24 @@ def headers_without_purpose(house):
     return [file for file in house.files if file.endswith(".h") and not house.lines(file)[0].startswith("// ")]
 
 
+one_reader = {  # what reads texts of strangers, and the one place that does, with a limit of depth
+    r"\bjson::parse\(|\bjson::from_(?:cbor|msgpack|ubjson|bson|bjdata)\(|\bjson::accept\(": "base/json.cpp",
+    r"\bsax_parse\(": "edge/protocol/request_json.cpp",
+    r"\btoml::parse(?:_file)?\(": "machine/parse_toml.cpp"}
+
+
+def readers_beside(house):
+    """Calls of a reader elsewhere than in its one place: [(file, line, call, place)]."""
+    found = []
+    for file in house.files:
+        for number, line in enumerate(house.lines(file), 1):
+            for call, place in one_reader.items():
+                match = re.search(call, re.sub(r"//.*", "", line))
+                if match and file != place:
+                    found.append((file, number, match.group(0), place))
+    return found
+
+
 def findings(house, limits):
     """What is wrong, a line each; exceptions of `limits` that nothing needs are wrong too."""
     lines, needed = [], set()
@@ -202,6 +220,8 @@ def findings(house, limits):
     for file in headers_without_purpose(house):
         if not excepted("headers", file):
             lines.append(f"{file}: the first line does not say what the header is for")
+    for file, line, call, place in readers_beside(house):
+        lines.append(f"{file}:{line}: {call}) has no limit of depth; {place} has")
     for table, keys in limits.get("exceptions", {}).items():
         for key, entry in keys.items():
             if not entry.get("reason"):

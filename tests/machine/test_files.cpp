@@ -32,6 +32,17 @@ TEST(MachineFiles, AllTwelveAreBuiltIn) {
                                            "a100-40gb", "a100-80gb", "h100", "h200"}));
 }
 
+TEST(MachineFiles, WhatIsNestedDeepIsRefused) {
+  std::string key = "a", lists(100'000, '['), tables = "x = ";
+  for (int i = 0; i < 100'000; ++i) key += ".a";
+  for (int i = 0; i < 1000; ++i) tables += "{a = ";
+  for (const std::string& text : {key + " = 1\n", "[" + key + "]\n", "[[" + key + "]]\n",
+                                  "x = {" + key + " = 1}\n", "x = " + lists + "\n", tables + "1\n"})
+    EXPECT_TRUE(contains(refusal("id = \"x\"\n" + text), "line 2: is nested deeper than 64"));
+  EXPECT_FALSE(
+      contains(refusal("x = \"" + key + lists + "\"\ny = '" + key + "'\n# " + key + "\n"), "nested"));
+}
+
 TEST(MachineFiles, EveryNumberHasASourceOrARange) {
   for (const Machine& machine : machines())
     for (const Constant& constant : machine.constants()) {

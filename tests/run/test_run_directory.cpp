@@ -31,6 +31,20 @@ TEST_F(Directory, KeepsItsConfiguration) {
   EXPECT_EQ(RunDirectory::open(folder_ / "run").config(), (json{{"workload", "mlp"}, {"seed", 3}}));
 }
 
+// A line that nobody could have written is none; a file of settings that is nested so is damaged.
+TEST_F(Directory, WhatIsNestedDeepIsPassedOverOrRefused) {
+  const RunDirectory directory = made();
+  std::string deep;
+  for (int i = 0; i < 50'000; ++i) deep += R"({"a":)";
+  deep += "1" + std::string(50'000, '}');
+  write("metrics.jsonl", "{\"step\":1}\n" + deep + "\n{\"step\":2}\n");
+  EXPECT_EQ(directory.read_log().size(), 2U);
+  directory.rewind_log(1);
+  EXPECT_EQ(directory.read_log().size(), 1U);
+  write("config.json", deep);
+  expect_error(ErrorCode::bad_file, {"config.json"}, [&] { RunDirectory::open(folder_ / "run"); });
+}
+
 TEST_F(Directory, IsMadeOnce) {
   made();
   expect_error(ErrorCode::invalid_argument,

@@ -19,15 +19,16 @@ sys.path[:0] = [str(HERE), str(HERE.parents[1] / 'tests/written')]
 import samples  # noqa: E402
 from harness import Walk  # noqa: E402
 from keep_written import keep_written  # noqa: E402
-from subjects import commands, damage, disks, kills, signals, surroundings, threads, values  # noqa: E402
+from subjects import commands, damage, disks, doors, kills, signals, surroundings, threads, values  # noqa: E402
 
 SUBJECTS = {
     'kills': (kills, 'SIGKILL at random moments, then --resume: the weights of a run never stopped'),
-    'signals': (signals, 'INT and TERM: 130, at once'),
+    'signals': (signals, 'INT, TERM, HUP, USR1, XCPU: 130, at once'),
     'damage': (damage, 'damaged files of every kind that is read'),
     'disks': (disks, 'full disks and outputs that cannot be written'),
     'surroundings': (surroundings, 'odd environments and tight limits'),
     'values': (values, 'extreme values of every option of every command'),
+    'doors': (doors, 'hostile frames at a server: answers, memory and counts as before'),
     'threads': (threads, '1 to 64 threads, with the results of one'),
     'commands': (commands, 'every command of README.md, docs/*.md and --help'),
 }

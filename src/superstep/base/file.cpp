@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -11,6 +12,7 @@
 #include <system_error>
 #include <utility>
 
+#include "superstep/base/system/interrupt.h"
 #include "superstep/base/system/partial_files.h"
 
 namespace superstep {
@@ -64,16 +66,65 @@ void write_in_place(const std::filesystem::path& path, std::span<const std::stri
 
 }  // namespace
 
+namespace {
+
+// Of a whole file in memory: beyond it a file is sparse, or none that is read so; what is no file (a pipe, a
+// device) may have no end, and is cut off earlier (both chosen).
+constexpr std::size_t largest_file = std::size_t{2} << 30, largest_stream = std::size_t{64} << 20;
+
+// What can be waited for, a pipe or a device: looked at in turns, so that Ctrl-C is heard meanwhile.
+class Patience {
+ public:
+  Patience(const std::filesystem::path& path, int fd) : path_(path), fd_(fd) {}
+  // True: to be read now, which says whether anybody writes at all.
+  bool may_read() {
+    constexpr int look_ms = 50;
+    pollfd wanted{fd_, POLLIN, 0};
+    silent_ms_ = ::poll(&wanted, 1, look_ms) > 0 ? 0 : silent_ms_ + look_ms;
+    if (interrupted()) throw Error(ErrorCode::interrupted, "while it was waited for", path_.string());
+    return silent_ms_ == 0 || silent_ms_ >= patience_ms;
+  }
+  // The end of a pipe that nobody has ever opened to write is none.
+  void at_end() const {
+    if (silent_ms_ >= patience_ms)
+      throw Error(ErrorCode::io, "nobody writes to this pipe", path_.string(),
+                  "give a file, or start what writes first");
+  }
+
+ private:
+  static constexpr int patience_ms = 5000;  // chosen: a shell starts both ends of a pipe at once
+  const std::filesystem::path& path_;
+  const int fd_;
+  int silent_ms_ = 0;
+};
+
+}  // namespace
+
 std::string read_text_file(const std::filesystem::path& path) {
-  Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (file.get() < 0) throw system_error(path, "open");
+  // Without O_NONBLOCK opening a pipe waits for a writer.
+  Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  struct stat status {};
+  if (file.get() < 0 || ::fstat(file.get(), &status) != 0) throw system_error(path, "open");
+  const bool regular = S_ISREG(status.st_mode);
+  const std::size_t most = regular ? largest_file : largest_stream;
+  const bool waits = S_ISFIFO(status.st_mode) || S_ISCHR(status.st_mode);
+  Patience patience(path, file.get());
   std::string text;
   char buffer[1 << 16];
   for (;;) {
+    if (waits && !patience.may_read()) continue;
     const ssize_t got = ::read(file.get(), buffer, sizeof buffer);
-    if (got < 0 && errno == EINTR) continue;
+    if (got < 0 && (errno == EINTR || errno == EAGAIN)) continue;
     if (got < 0) throw system_error(path, "read");
-    if (got == 0) return text;
+    if (got == 0) {
+      patience.at_end();
+      return text;
+    }
+    if (text.size() + static_cast<std::size_t>(got) > most)
+      throw Error(ErrorCode::bad_file,
+                  fmt::format("{}: more than {} MB were read",
+                              regular ? "is too large to be read whole" : "has no end", most >> 20),
+                  path.string(), "give the file that was meant");
     text.append(buffer, static_cast<std::size_t>(got));
   }
 }

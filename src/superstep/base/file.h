@@ -10,7 +10,7 @@
 
 namespace superstep {
 
-std::string read_text_file(const std::filesystem::path& path);  // throws Error (not_found, io)
+std::string read_text_file(const std::filesystem::path& path);  // throws Error (not_found, io, bad_file)
 
 // Writes to a temporary file beside `path`, flushes it to the disk and renames it over `path`. Throws
 // Error (io) when that fails, a full disk included, and leaves what was there before untouched.

@@ -14,8 +14,9 @@ namespace superstep::cli {
 
 // Options that every subcommand has; declared by main, valid when a callback runs.
 struct Common {
-  std::string json;      // file to write the result object to; empty for none
-  bool quiet = false;    // no progress bars, no tables
+  std::string json;         // file to write the result object to; empty for none
+  bool for_others = false;  // results without the machine's name and full paths
+  bool quiet = false;       // no progress bars, no tables
   std::string progress;  // how progress is shown: none, line, bar; empty: bar on a terminal, line elsewhere
   int threads = 0;       // 0: all processors the process may use
   std::vector<std::string> handed_on;  // what follows "--", where the command hands it on (Command::hands_on)

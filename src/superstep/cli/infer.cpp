@@ -26,7 +26,7 @@ struct Arguments {
   run::InferSettings settings;
   std::string weights, input, output, onnx, lengths;
   ChipArguments chips;
-  bool explain = false;
+  bool explain = false, allow_not_finite = false;
 };
 
 constexpr const char* examples =
@@ -117,6 +117,28 @@ void print_unused(const std::vector<std::string>& names) {
              names.size(), printable(join(some, ", ")), names.size() > most_names ? ", ..." : "");
 }
 
+void print_digest(const run::InferReport& report) {
+  if (report.without_digest)
+    fmt::print(
+        stderr,
+        "superstep: note: the run has no digest of its weights: whether they are as they were written is "
+        "not known (train --resume writes one)\n");
+}
+
+// NaN in, NaN out: whoever takes answers for answers is told, and the command has failed. Of data that it
+// made up itself to take the time it only says so.
+void require_finite(const Arguments& arguments, const run::InferReport& report) {
+  if (report.not_finite == 0) return;
+  const std::string what = fmt::format("the outputs of {} of {} samples are not finite",
+                                       format_count(static_cast<double>(report.not_finite)),
+                                       format_count(static_cast<double>(report.samples)));
+  const bool asked_for_answers = !arguments.input.empty() || !arguments.output.empty();
+  if (asked_for_answers && !arguments.allow_not_finite)
+    throw Error(ErrorCode::diverged, what, arguments.input,
+                "look for NaN or infinity in the data; --allow-not-finite takes the answers as they are");
+  fmt::print(stderr, "superstep: warning: {}\n", what);
+}
+
 void infer(Arguments arguments) {
   run::InferSettings& settings = arguments.settings;
   settings.weights = arguments.weights;
@@ -143,6 +165,7 @@ void infer(Arguments arguments) {
     if (!arguments.output.empty()) fmt::print("written to {}\n", arguments.output);
     print_outside(report.outside);
     print_unused(report.unused_weights);
+    print_digest(report);
     if (report.beyond_bounds > 0)
       fmt::print(stderr,
                  "superstep: warning: {} results are left out, because --bound leaves no room for them\n",
@@ -165,6 +188,7 @@ void infer(Arguments arguments) {
       command_result("infer", settings.workload, std::move(config), with_f32(report), settings.target);
   result.mode = "infer";
   keep_and_write_result(std::move(result));
+  require_finite(arguments, report);
 }
 
 // What is done with what the model says.
@@ -253,6 +277,8 @@ void declare_infer(CLI::App& command) {
       ->type_name("TYPE");
   declare_bytes(command, *arguments);
   add_chip_options(command, arguments->chips);
+  command.add_flag("--allow-not-finite", arguments->allow_not_finite,
+                   "end with 0 where outputs are NaN or infinite, too; they are counted in any case");
   command.add_flag("--explain", arguments->explain,
                    "print the plan: each step, its kernel and why faster ones refused");
   command.footer(examples);

@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -33,8 +34,11 @@ namespace {
 constexpr int exit_failed = 1, exit_wrong_call = 2, exit_interrupted = 130;
 
 void declare_common(CLI::App& command, bool has_result) {
-  if (has_result)
+  if (has_result) {
     command.add_option("--json", common().json, "write the result as JSON to this file")->type_name("FILE");
+    command.add_flag("--private", common().for_others,
+                     "results and records have neither this machine's name nor full paths");
+  }
   command.add_flag("--quiet", common().quiet, "no signs of progress and no tables");
   command
       .add_option(
@@ -100,6 +104,9 @@ int report(const std::system_error& error) {
   if (standard_output_failed())  // more was printed than it holds before it writes
     return report(Error(ErrorCode::io, "cannot be written: " + error.code().message(), "standard output",
                         "what this command prints is not complete"));
+  if (error.code() == std::errc::too_many_files_open)
+    return report(
+        Error(ErrorCode::io, error.code().message(), {}, "raise the limit on open files (ulimit -n)"));
   if (error.code() != std::errc::resource_unavailable_try_again) {
     tell(fmt::format("superstep: error: {}\n", error.what()));
     return exit_failed;
@@ -107,6 +114,18 @@ int report(const std::system_error& error) {
   return report(
       Error(ErrorCode::io, "a thread cannot be started: " + error.code().message(), {},
             "give fewer --threads, or raise the limits on processes and memory (ulimit -u, ulimit -v)"));
+}
+
+// Work has some large frames of numbers; what a stack has no room for ends a program without a word.
+void require_stack() {
+  constexpr rlim_t least =
+      256 * 1024;  // bytes: with half of it training ends, with this much all of the zoo runs
+  rlimit stack{};
+  if (::getrlimit(RLIMIT_STACK, &stack) != 0 || stack.rlim_cur == RLIM_INFINITY || stack.rlim_cur >= least)
+    return;
+  throw Error(ErrorCode::io,
+              fmt::format("the stack is limited to {} kB, which is too little", stack.rlim_cur / 1024), {},
+              "raise the limit: ulimit -s 8192");
 }
 
 void declare_all(CLI::App& program) {
@@ -140,6 +159,7 @@ std::vector<std::string> take_handed_on(std::vector<std::string>& words) {
 
 int run(int argc, char** argv) {
   instruction_set();  // a name in SUPERSTEP_ISA that means nothing is refused by every command
+  require_stack();
   CLI::App program(
       "Superstep: compiles scientific machine-learning models, trains and serves them, and predicts how "
       "they run on AI accelerators.",
@@ -162,6 +182,12 @@ int run(int argc, char** argv) {
 
 }  // namespace
 }  // namespace superstep::cli
+
+// Before the libraries that the program is linked to begin, which takes longer than they need: who is stopped
+// at once ends as later, with 130, and no half-written file is left.
+static void heed_signals(int, char**, char**) { superstep::watch_for_interrupts(); }
+[[gnu::section(".preinit_array"), gnu::used]] static void (*const heeded_early)(int, char**,
+                                                                                char**) = heed_signals;
 
 int main(int argc, char** argv) {
   using superstep::cli::report;

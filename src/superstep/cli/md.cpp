@@ -8,6 +8,7 @@
 
 #include "superstep/base/error.h"
 #include "superstep/base/file.h"
+#include "superstep/base/json.h"
 #include "superstep/base/progress.h"
 #include "superstep/base/text.h"
 #include "superstep/cli/command.h"
@@ -128,7 +129,7 @@ record::Result result_of(const md::RunFolder& folder, const md::Analysis& analys
   config["atoms"] = sitting.atoms;
   config["pairs_listed"] = sitting.pairs;
   config["list_builds"] = sitting.list_builds;
-  config["force_field"] = nlohmann::json::parse(sitting.parameters_text);
+  config["force_field"] = parse_json_or_throw(sitting.parameters_text);
   record::Result result =
       command_result("md", settings.potential, config, md::metrics_of(settings, analysis, sitting));
   result.folder = folder.path().string();

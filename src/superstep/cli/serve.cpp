@@ -30,8 +30,13 @@ struct Arguments {
   int learn_epochs = 6;
   double budget = 60;
   double stall = 300;  // s
-  bool shared = false, reproducible = false;
+  bool shared = false, reproducible = false, allow_not_finite = false;
   int workers = 0, http_threads = 1, connections = 1024;
+  std::vector<std::string> hosts;
+  std::string verify_key, protect, tls_certificate, tls_key, tls_client_ca, access_log, audit_log,
+      log_bytes = "16M", peer_memory;
+  int peer_connections = 0, peer_requests = 256, access_log_rate = 1000;
+  double header_time = 10, idle_time = 300, lame_duck = 0;  // s
 };
 
 constexpr const char* examples =
@@ -47,8 +52,12 @@ constexpr const char* examples =
     "Then:\n"
     "  curl localhost:8000/v2/models/peaks                 what it takes and gives\n"
     "  curl localhost:8000/metrics                         counts and times, for Prometheus\n"
-    "  curl -X POST localhost:8000/v2/repository/models/peaks/load    answer with what is in run/ now\n"
-    "  curl -X POST localhost:8000/v2/models/peaks/rollback           answer with the version before\n"
+    "  curl -X POST localhost:8000/v2/repository/models/peaks/load -H 'Authorization: Bearer TOKEN'    "
+    "answer with "
+    "what is in run/ now\n"
+    "  curl -X POST localhost:8000/v2/models/peaks/rollback -H 'Authorization: Bearer TOKEN'    answer with "
+    "the "
+    "version before\n"
     "It ends when it is asked to (Ctrl-C, SIGTERM), after it has answered what waits; SIGHUP has it read its "
     "models "
     "anew. docs/serve.md has "
@@ -96,6 +105,68 @@ void set_scans(const Arguments& a, edge::ServeSettings& settings) {
         .pixel = settings.live ? settings.live->stitch.pixel : edge::StitchSettings{}.pixel};
 }
 
+std::chrono::milliseconds milliseconds(double seconds) {
+  return std::chrono::milliseconds(static_cast<std::int64_t>(seconds * 1e3));
+}
+
+std::size_t bytes_of(const std::string& text) {
+  return static_cast<std::size_t>(number_of_bytes(text).value_or(0));
+}
+
+edge::TlsFiles tls_of(const Arguments& a) {
+  const edge::TlsFiles files{
+      .certificate = a.tls_certificate, .key = a.tls_key, .client_ca = a.tls_client_ca};
+  if (files) static_cast<void>(edge::read_tls(files));
+  return files;
+}
+
+edge::Tokens tokens_of(const Arguments& a) {
+  edge::Tokens tokens = a.token_file.empty() ? edge::Tokens() : edge::Tokens::read(a.token_file);
+  if (a.protect.empty()) return tokens;
+  const auto scopes = edge::scopes_of(a.protect);
+  if (!scopes)
+    throw Error(ErrorCode::invalid_argument, "is no list of read, infer, change", "--protect " + a.protect);
+  if (tokens.empty())
+    throw Error(ErrorCode::invalid_argument, "nobody could come in without a token", "--protect",
+                "give --token-file FILE with tokens");
+  tokens.protect(*scopes);
+  return tokens;
+}
+
+// One address never has all: half, where nothing else is said.
+edge::DoorSettings door_of(const Arguments& a) {
+  edge::DoorSettings door{.tokens = tokens_of(a), .hosts = a.hosts};
+  door.peers.connections =
+      static_cast<std::size_t>(a.peer_connections > 0 ? a.peer_connections : std::max(1, a.connections / 2));
+  door.peers.requests = static_cast<std::size_t>(a.peer_requests);
+  door.peers.bytes = a.peer_memory.empty() ? bytes_of(a.memory) / 2 : bytes_of(a.peer_memory);
+  door.access = {.file = a.access_log,
+                 .bytes = bytes_of(a.log_bytes),
+                 .lines_per_second = static_cast<std::uint64_t>(a.access_log_rate)};
+  door.audit = {.file = a.audit_log, .bytes = bytes_of(a.log_bytes)};
+  return door;
+}
+
+bool is_open_to_others(const std::string& address) { return !edge::Address{address, 0}.is_loopback(); }
+
+// Addresses that others reach: what they may do there, and who reads along.
+void warn_of_open_doors(const edge::ServeSettings& settings) {
+  const bool open = is_open_to_others(settings.server.address) ||
+                    (settings.grpc && is_open_to_others(settings.grpc->address));
+  if (!open) return;
+  const edge::Tokens& tokens = settings.door.tokens;
+  const bool known_alone = !settings.server.tls.client_ca.empty();
+  if (!known_alone && (!tokens.needs(edge::Scope::infer) || !tokens.needs(edge::Scope::read)))
+    tell(
+        "superstep: warning: whoever reaches this server may ask its models and read what it shows: "
+        "--protect "
+        "read,infer with --token-file, or --tls-client-ca, lets in those alone that are meant\n");
+  if (!settings.server.tls && !tokens.empty())
+    tell(
+        "superstep: warning: tokens and data go over the network in the clear: --tls-cert and --tls-key "
+        "encrypt them\n");
+}
+
 edge::GrpcSettings grpc_settings_of(const Arguments& a, const edge::ServeSettings& settings) {
   const edge::Address address = edge::parse_address(a.grpc);
   return {.address = address.host,
@@ -104,7 +175,8 @@ edge::GrpcSettings grpc_settings_of(const Arguments& a, const edge::ServeSetting
           .memory = settings.memory,
           .handshake_time = settings.server.header_time,
           .idle_time = settings.server.idle_time,
-          .server_version = settings.server_version};
+          .server_version = settings.server_version,
+          .tls = settings.server.tls};
 }
 
 edge::ServeSettings settings_of(const Arguments& a) {
@@ -113,14 +185,19 @@ edge::ServeSettings settings_of(const Arguments& a) {
     settings.models.push_back(edge::named_source(text));
     settings.models.back().source.precision = a.precision;
     settings.models.back().source.shapes = a.shapes;
+    settings.models.back().source.verify_key = a.verify_key;
   }
   const edge::Address address = edge::parse_address(a.http);
   settings.server.address = address.host;
   settings.server.port = address.port;
   settings.server.threads = a.http_threads;
-  settings.server.most_body_bytes = static_cast<std::size_t>(number_of_bytes(a.body).value_or(0));
+  settings.server.most_body_bytes = bytes_of(a.body);
   settings.server.most_connections = static_cast<std::size_t>(a.connections);
-  settings.memory = static_cast<std::size_t>(number_of_bytes(a.memory).value_or(0));
+  settings.server.header_time = milliseconds(a.header_time);
+  settings.server.idle_time = milliseconds(a.idle_time);
+  settings.server.tls = tls_of(a);
+  settings.door = door_of(a);
+  settings.memory = bytes_of(a.memory);
   settings.service.workers = a.workers > 0 ? a.workers : thread_count();
   settings.service.threads = std::max(1, thread_count() / settings.service.workers);
   settings.service.row_by_row = a.reproducible;
@@ -130,9 +207,9 @@ edge::ServeSettings settings_of(const Arguments& a) {
                               .queue_bytes = settings.memory,
                               .when_full = queue_full_of(a.queue_full)};
   settings.deadline = edge::Nanoseconds(static_cast<std::int64_t>(a.deadline * 1e6));
-  settings.drain = std::chrono::milliseconds(static_cast<std::int64_t>(a.drain * 1e3));
+  settings.drain = milliseconds(a.drain);
+  settings.lame_duck = milliseconds(a.lame_duck);
   settings.seconds = a.seconds;
-  settings.token_file = a.token_file;
   settings.server_version = SUPERSTEP_VERSION;
   if (!a.grpc.empty()) settings.grpc = grpc_settings_of(a, settings);
   settings.stream = {.pull = a.pull,
@@ -172,7 +249,8 @@ void print_ready(const edge::ServeSettings& settings, const std::vector<edge::Se
   if (!common().quiet)
     fmt::print("{}workers: {}, threads of each: {}\n", table.to_string(), settings.service.workers,
                settings.service.threads);
-  fmt::print("ready at http://{}\n", place(settings.server.address, places.port));
+  fmt::print("ready at {}://{}\n", settings.server.tls ? "https" : "http",
+             place(settings.server.address, places.port));
   if (settings.grpc) fmt::print("grpc at {}\n", place(settings.grpc->address, places.grpc));
   if (!places.pull.empty()) fmt::print("frames from {}\n", places.pull);
   if (!places.publish.empty()) fmt::print("answers to frames at {}\n", places.publish);
@@ -191,6 +269,49 @@ std::string account_table(const edge::ServeReport& report) {
     table.add_row(row);
   }
   return table.to_string();
+}
+
+std::uint64_t refused_of(const edge::DoorAccount& account) {
+  return account.requests - account.under_way - account.of(edge::RequestEnd::answered) - account.unanswered();
+}
+
+// What came to the doors, whether or not a model heard of it.
+std::string door_table(const edge::ServeSettings& settings, const edge::ServeReport& report) {
+  const auto number = [](std::uint64_t count) { return format_count(static_cast<double>(count)); };
+  TextTable table({"door", "connections", "requests", "answered", "refused", "slow", "lost", "unsent"});
+  std::string reasons;
+  for (const auto& [name, account] : {std::pair("http", &report.http), {"grpc", &report.grpc}}) {
+    if (account == &report.grpc && !settings.grpc) continue;
+    const auto of = [&](edge::RequestEnd end) { return number(account->of(end)); };
+    table.add_row({name, account == &report.grpc ? "-" : number(account->connections),
+                   number(account->requests), of(edge::RequestEnd::answered), number(refused_of(*account)),
+                   of(edge::RequestEnd::slow), of(edge::RequestEnd::lost), of(edge::RequestEnd::unsent)});
+    for (const auto& [key, count] : account->request_ends)
+      if (key.first != edge::RequestEnd::answered || key.second >= 400)
+        reasons +=
+            fmt::format("{}: {} {} with status {}\n", name, number(count), name_of(key.first), key.second);
+    for (const edge::ConnectionEnd end : edge::all_connection_ends)
+      if (account->of(end) > 0 && end != edge::ConnectionEnd::closed && end != edge::ConnectionEnd::idle &&
+          end != edge::ConnectionEnd::stopped)
+        reasons +=
+            fmt::format("{}: {} connections ended as {}\n", name, number(account->of(end)), name_of(end));
+  }
+  return table.to_string() + reasons;
+}
+
+// Only what is true of every request that came.
+std::string closing_words(const edge::ServeReport& report) {
+  if (!report.drained) return "";
+  const std::uint64_t unanswered =
+      report.http.unanswered() + report.grpc.unanswered() + report.http.under_way + report.grpc.under_way;
+  if (unanswered > 0)
+    return fmt::format("{} requests have no answer: who asked left, or was too slow\n",
+                       format_count(static_cast<double>(unanswered)));
+  const std::uint64_t refused = refused_of(report.http) + refused_of(report.grpc);
+  if (refused > 0)
+    return fmt::format("all that was taken in was answered; {} requests were refused at the door\n",
+                       format_count(static_cast<double>(refused)));
+  return "all that was taken in was answered\n";
 }
 
 std::vector<std::pair<const char*, std::uint64_t>> stream_counts(const edge::StreamAccount& account) {
@@ -235,6 +356,13 @@ std::vector<Metric> metrics_of(const edge::ServeReport& report) {
     add("received", model.account.received);
     for (const edge::Outcome outcome : edge::all_outcomes) add(name_of(outcome), model.account.of(outcome));
   }
+  for (const auto& [name, account] : {std::pair("http", &report.http), {"grpc", &report.grpc}})
+    for (const auto& [what, count] : {std::pair("requests", account->requests),
+                                      {"answered", account->of(edge::RequestEnd::answered)},
+                                      {"refused", refused_of(*account)},
+                                      {"unanswered", account->unanswered()}})
+      metrics.push_back(
+          {.name = fmt::format("{}_{}", name, what), .value = static_cast<double>(count), .unit = ""});
   for (const auto& [name, count] : stream_counts(report.stream))
     metrics.push_back(
         {.name = fmt::format("frames_{}", name), .value = static_cast<double>(count), .unit = ""});
@@ -262,8 +390,29 @@ void require_no_loss(const Arguments& a, const edge::ServeReport& report) {
                 "the table says what became of them");
 }
 
+// Answers that are no numbers, of inputs that are: the model is broken, or asked what it cannot compute.
+void require_finite(const Arguments& a, const edge::ServeReport& report) {
+  for (const edge::ServedModel& model : report.models) {
+    if (model.outside_of_training > 0)
+      tell(fmt::format(
+          "superstep: warning: {}: {} rows had inputs outside of the range that the training had\n",
+          model.name, format_count(static_cast<double>(model.outside_of_training))));
+    if (model.not_finite.inputs > 0)
+      tell(fmt::format("superstep: warning: {}: {} rows had NaN or infinity in, and out\n", model.name,
+                       format_count(static_cast<double>(model.not_finite.inputs))));
+    if (model.not_finite.outputs == 0) continue;
+    const std::string what = fmt::format("{} rows of answers are not finite though their inputs are",
+                                         format_count(static_cast<double>(model.not_finite.outputs)));
+    if (!a.allow_not_finite)
+      throw Error(ErrorCode::diverged, what, model.name,
+                  "look at the model's weights; --allow-not-finite takes such answers as they are");
+    tell(fmt::format("superstep: warning: {}: {}\n", model.name, what));
+  }
+}
+
 void serve(const Arguments& arguments) {
   const edge::ServeSettings settings = settings_of(arguments);
+  warn_of_open_doors(settings);
   watch_for_hangups();
   const edge::ServeReport report = edge::serve(
       settings, [&](const std::vector<edge::ServedModel>& models, const edge::ServePlaces& places) {
@@ -271,12 +420,18 @@ void serve(const Arguments& arguments) {
           if (!model.trained)
             tell(fmt::format("superstep: warning: {} has its initial weights: its answers mean nothing\n",
                              model.name));
+        for (const edge::ServedModel& model : models)
+          if (!model.has_digest)
+            tell(fmt::format(
+                "superstep: warning: the run of {} has no digest of its weights: whether they are as "
+                "they were written is not known (train --resume writes one)\n",
+                model.name));
         // To the very end of the program: the account is printed, and the exit status is of what was served.
         [[maybe_unused]] static const auto* const held = new HoldEnd("what waits is answered first");
         print_ready(settings, models, places);
       });
   if (!common().quiet)
-    fmt::print("{}{}", account_table(report), report.drained ? "all that was taken in was answered\n" : "");
+    fmt::print("{}{}{}", account_table(report), door_table(settings, report), closing_words(report));
   if (!common().quiet && !arguments.pull.empty()) fmt::print("{}", stream_table(report));
   nlohmann::json models = nlohmann::json::object();
   for (const edge::ServedModel& model : report.models) models[model.name] = model.version;
@@ -288,6 +443,7 @@ void serve(const Arguments& arguments) {
                                {"max_batch", arguments.max_batch}},
                               metrics_of(report)));
   require_no_loss(arguments, report);
+  require_finite(arguments, report);
 }
 
 void declare_queue(CLI::App& command, Arguments& a) {
@@ -320,6 +476,8 @@ void declare_queue(CLI::App& command, Arguments& a) {
       ->type_name("MS")
       ->check(number_from(0, 3.6e6))
       ->capture_default_str();
+  command.add_flag("--allow-not-finite", a.allow_not_finite,
+                   "end with 0 where answers were NaN or infinite, too; they are counted in any case");
   command.add_flag("--reproducible", a.reproducible,
                    "compute every row alone: its answer has the same bits whatever came beside it");
   command
@@ -410,6 +568,55 @@ void declare_learning(CLI::App& command, Arguments& a) {
       ->type_name("FILE.h5");
 }
 
+void declare_door(CLI::App& command, Arguments& a) {
+  command
+      .add_option(
+          "--token-file", a.token_file,
+          "tokens, a line each: TOKEN, or TOKEN SCOPES NAME with scopes of read,infer,change. Changes of "
+          "models need one; without the file there are none")
+      ->type_name("FILE");
+  command
+      .add_option("--protect", a.protect,
+                  "what needs a token, beside changes: read (what there is, metrics, pages), infer (a model)")
+      ->type_name("SCOPES");
+  command
+      .add_option("--host", a.hosts,
+                  "a name that it is reached under, beside addresses and the machine's own; '*': any. May be "
+                  "repeated")
+      ->type_name("NAME")
+      ->allow_extra_args(false);
+  command
+      .add_option("--tls-cert", a.tls_certificate,
+                  "HTTPS, and gRPC with TLS: the certificate and its chain, PEM")
+      ->type_name("FILE");
+  command.add_option("--tls-key", a.tls_key, "its key, PEM")->type_name("FILE");
+  command
+      .add_option("--tls-client-ca", a.tls_client_ca,
+                  "let those in alone who show a certificate that one of these signed, PEM")
+      ->type_name("FILE");
+  command
+      .add_option(
+          "--verify-key", a.verify_key,
+          "serve, and swap to, what this public key (Ed25519, PEM) has signed alone: SHA256SUMS of a run, "
+          "FILE.sha256 of a model file")
+      ->type_name("FILE");
+  command.add_option("--access-log", a.access_log, "every request as a line of JSON")->type_name("FILE");
+  command
+      .add_option("--access-log-rate", a.access_log_rate,
+                  "lines per second at most; more are counted there. 0: all are written")
+      ->type_name("N")
+      ->check(CLI::Range(0, 1 << 30))
+      ->capture_default_str();
+  command
+      .add_option("--audit-log", a.audit_log,
+                  "every change of what is served, who asked for it and what came of it, as a line of JSON")
+      ->type_name("FILE");
+  command.add_option("--log-bytes", a.log_bytes, "of a log; then it goes on in a new one, and five are kept")
+      ->type_name("BYTES")
+      ->check(bytes())
+      ->capture_default_str();
+}
+
 void declare_limits(CLI::App& command, Arguments& a) {
   command.add_option("--memory", a.memory, "that requests on their way may take in all")
       ->type_name("BYTES")
@@ -421,14 +628,45 @@ void declare_limits(CLI::App& command, Arguments& a) {
       ->capture_default_str();
   command
       .add_option("--connections", a.connections,
-                  "at the same time; one more takes the place of the one that is idle longest")
+                  "at the same time; one more takes the place of who is slowest, or idle longest")
       ->type_name("N")
       ->check(CLI::Range(1, 1 << 20))
+      ->capture_default_str();
+  command
+      .add_option("--peer-connections", a.peer_connections,
+                  "of one address (default: half of --connections; behind a proxy all come from one)")
+      ->type_name("N")
+      ->check(CLI::Range(1, 1 << 20));
+  command
+      .add_option("--peer-requests", a.peer_requests, "of one address that are under way at the same time")
+      ->type_name("N")
+      ->check(CLI::Range(1, 1 << 20))
+      ->capture_default_str();
+  command.add_option("--peer-memory", a.peer_memory, "of --memory that one address may take (default: half)")
+      ->type_name("BYTES")
+      ->check(bytes());
+  command
+      .add_option("--header-time", a.header_time,
+                  "seconds that a request's header may take, and its body beside one for each MB")
+      ->type_name("S")
+      ->check(number_from(0.01, 3600))
+      ->capture_default_str();
+  command
+      .add_option("--idle-time", a.idle_time, "seconds after which a connection that asks nothing is closed")
+      ->type_name("S")
+      ->check(number_from(0.01, 1e6))
       ->capture_default_str();
   command.add_option("--http-threads", a.http_threads, "that read requests and write answers")
       ->type_name("N")
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
+  command
+      .add_option(
+          "--lame-duck", a.lame_duck,
+          "seconds that it says that it is not ready, and still answers, before it stops: for those in "
+          "front of it to send requests elsewhere")
+      ->type_name("S")
+      ->check(number_from(0, 3600));
   command.add_option("--drain", a.drain, "seconds to answer what waits when it is asked to stop")
       ->type_name("S")
       ->check(number_from(0, 3600))
@@ -456,10 +694,6 @@ void declare_serve(CLI::App& command) {
       .add_option("--grpc", a->grpc,
                   "answer the same protocol over gRPC, too: HOST:PORT (a build with gRPC's library)")
       ->type_name("ADDRESS");
-  command
-      .add_option("--token-file", a->token_file,
-                  "holds the token that changes of models need; without it they are for this machine alone")
-      ->type_name("FILE");
   command.add_option("--precision", a->precision, "f32, bf16, or f16 (stored so, computed in f32)")
       ->type_name("TYPE")
       ->check(CLI::IsMember({"f32", "bf16", "f16"}))
@@ -470,6 +704,7 @@ void declare_serve(CLI::App& command) {
   declare_queue(command, *a);
   declare_stream(command, *a);
   declare_learning(command, *a);
+  declare_door(command, *a);
   declare_limits(command, *a);
   command.footer(examples);
   command.callback([a] { serve(*a); });

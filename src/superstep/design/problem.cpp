@@ -8,6 +8,7 @@
 
 #include "superstep/base/error.h"
 #include "superstep/base/file.h"
+#include "superstep/base/json.h"
 #include "superstep/base/printable.h"
 #include "superstep/base/text.h"
 #include "superstep/design/deposition.h"
@@ -226,7 +227,7 @@ Problem read_problem(const std::string& path) {
   const std::string text = read_text_file(path);
   if (text.size() > most_bytes) throw Error(ErrorCode::bad_file, "is too large for a problem", path);
   try {
-    return problem_from_json(json::parse(text), path);
+    return problem_from_json(parse_json_or_throw(text), path);
   } catch (const json::parse_error& error) {
     throw Error(ErrorCode::bad_file, fmt::format("is no JSON: byte {} is not understood", error.byte), path);
   }

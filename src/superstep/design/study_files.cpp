@@ -7,6 +7,7 @@
 
 #include "superstep/base/error.h"
 #include "superstep/base/file.h"
+#include "superstep/base/json.h"
 #include "superstep/design/json_member.h"
 #include "superstep/file/csv.h"
 
@@ -97,7 +98,7 @@ Iteration iteration_of(const JsonMember& member, const Problem& problem, const s
 }
 
 json parsed(const std::string& text, const std::string& where) {
-  json value = json::parse(text, nullptr, false);
+  json value = parse_json(text);
   if (value.is_discarded()) throw Error(ErrorCode::bad_file, "is no JSON", where, "give another folder");
   return value;
 }

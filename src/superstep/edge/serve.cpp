@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <thread>
 
-#include "superstep/base/file.h"
 #include "superstep/base/stopwatch.h"
 #include "superstep/base/system/asked_to_stop.h"
 #include "superstep/base/system/hangup.h"
@@ -13,22 +12,15 @@
 namespace superstep::edge {
 namespace {
 
-std::string token_of(const std::filesystem::path& file) {
-  if (file.empty()) return {};
-  std::string token = read_text_file(file);
-  while (!token.empty() && std::isspace(static_cast<unsigned char>(token.back()))) token.pop_back();
-  constexpr std::size_t least = 8, most = 1024;
-  if (token.size() < least || token.size() > most)
-    throw Error(ErrorCode::invalid_argument, "a token has 8 to 1,024 letters", file.string(),
-                "head -c 24 /dev/urandom | base64 makes one");
-  return token;
-}
-
 ServedModel facts_of(const ModelService& model) {
-  ServedModel facts{.name = model.name(), .account = model.batcher().account()};
+  ServedModel facts{.name = model.name(),
+                    .account = model.batcher().account(),
+                    .not_finite = model.not_finite(),
+                    .outside_of_training = model.outside_of_training()};
   if (const auto version = model.current()) {
     facts.version = version->id();
     facts.trained = version->trained();
+    facts.has_digest = version->has_digest();
     facts.batched = version->ports().batched;
     facts.sizes = version->sizes();
     facts.plan_bytes = version->plan_bytes();
@@ -40,11 +32,6 @@ std::vector<ServedModel> facts_of(const Repository& repository) {
   std::vector<ServedModel> facts;
   for (const auto& [name, model] : repository.models()) facts.push_back(facts_of(*model));
   return facts;
-}
-
-// What compiles a model, or waits until one that does is through.
-bool takes_long(const HttpRequest& request) {
-  return request.method == "POST" && !request.path.ends_with("/infer") && !request.path.ends_with("/index");
 }
 
 ModelService& of_stream(const ServeSettings& settings, const Repository& repository) {
@@ -80,14 +67,28 @@ void reload_all(const Repository& repository, const std::function<void(const std
   }
 }
 
+bool is_over(const ServeSettings& settings, const Stopwatch& since) {
+  return asked_to_stop() || (settings.seconds > 0 && since.seconds() >= settings.seconds);
+}
+
 void wait_for_the_end(const ServeSettings& settings, const Repository& repository, Learner* learner,
-                      const Stopwatch& since) {
+                      Door& door, const Stopwatch& since) {
   constexpr auto between_looks = std::chrono::milliseconds(20);
-  while (!asked_to_stop() && (settings.seconds == 0 || since.seconds() < settings.seconds)) {
+  while (!is_over(settings, since)) {
     if (settings.should_stop && settings.should_stop(learner)) return;
-    if (take_hangup()) reload_all(repository, settings.on_reload);
+    if (take_hangup())
+      reload_all(repository, [&](const std::string& what) {
+        door.log_change("SIGHUP", "", "load", what);
+        if (settings.on_reload) settings.on_reload(what);
+      });
     std::this_thread::sleep_for(between_looks);
   }
+}
+
+// Whoever asks before whether it is ready goes elsewhere; who does not is answered still.
+void be_lame(const ServeSettings& settings, Repository& repository) {
+  repository.say_not_ready();
+  std::this_thread::sleep_for(settings.lame_duck);
 }
 
 void add_models(const ServeSettings& settings, Repository& repository) {
@@ -151,27 +152,25 @@ ServeReport serve(const ServeSettings& settings,
   MemoryBudget budget(settings.memory);
   Repository repository;
   add_models(settings, repository);
-  const std::string token = token_of(settings.token_file);
+  Door door(settings.door);
   StreamSide stream;
-  Routes routes(repository, budget,
-                {.server_version = settings.server_version,
-                 .token = token,
-                 .changes_allowed = Address{settings.server.address, 0}.is_loopback(),
-                 .deadline = settings.deadline,
-                 .stream = [&stream] {
-                   return stream.receiver ? std::optional(stream.receiver->account()) : std::nullopt;
-                 }});
+  Routes routes(
+      repository, budget, door,
+      {.server_version = settings.server_version, .deadline = settings.deadline, .stream = [&stream] {
+         return stream.receiver ? std::optional(stream.receiver->account()) : std::nullopt;
+       }});
   // From here on the end is orderly: what was taken in is answered first, and no step of a model hears of the
   // end.
   const Uninterrupted until_drained;
   if (!settings.stream.pull.empty()) stream.open(settings, of_stream(settings, repository), routes);
   const DrainedAtTheEnd before_the_receiver{repository};
-  Server server(
-      settings.server, budget,
-      [&](HttpRequest request, Reply reply) { routes.handle(std::move(request), std::move(reply)); },
-      takes_long);
+  Server server(settings.server, budget, door,
+                {.handle = [&](HttpRequest request,
+                               Reply reply) { routes.handle(std::move(request), std::move(reply)); },
+                 .lane = Routes::lane,
+                 .admit = [&](HttpRequest& request) { return routes.admit(request); }});
   const std::unique_ptr<GrpcServer> grpc =
-      settings.grpc ? start_grpc_server(*settings.grpc, routes.inference(), budget) : nullptr;
+      settings.grpc ? start_grpc_server(*settings.grpc, routes.inference(), budget, door) : nullptr;
   const DrainedAtTheEnd before_the_server{repository};
   repository.open();
   const Stopwatch watch;
@@ -179,7 +178,8 @@ ServeReport serve(const ServeSettings& settings,
                                   .grpc = grpc ? grpc->port() : std::uint16_t{0},
                                   .pull = stream.receiver ? stream.receiver->pull_endpoint() : "",
                                   .publish = stream.receiver ? stream.receiver->publish_endpoint() : ""});
-  wait_for_the_end(settings, repository, stream.learner.get(), watch);
+  wait_for_the_end(settings, repository, stream.learner.get(), door, watch);
+  be_lame(settings, repository);
   const auto until = Clock::now() + settings.drain;
   server.stop_accepting();
   if (stream.receiver) stream.receiver->stop();
@@ -190,7 +190,8 @@ ServeReport serve(const ServeSettings& settings,
   if (grpc) grpc->finish(sent);
   report.seconds = watch.seconds();
   report.models = facts_of(repository);
-  report.connections = server.counts();
+  report.http = door.http.account();
+  report.grpc = door.grpc.account();
   stream.tell(report);
   return report;
 }

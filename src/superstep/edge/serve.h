@@ -30,7 +30,8 @@ struct ServeSettings {
   std::optional<GrpcSettings> grpc{};         // none: it is not spoken
   std::size_t memory = std::size_t{1} << 30;  // of requests on their way
   Nanoseconds deadline{0};                    // of requests that give none; 0: none
-  std::filesystem::path token_file;           // holds the token that changes need; empty: none
+  DoorSettings door;                          // who may come in, and what is written down of it
+  std::chrono::milliseconds lame_duck{0};     // that it says it is not ready, and answers, before it stops
   std::chrono::milliseconds drain{10'000};    // for answers to what waits when it stops
   double seconds = 0;                         // stop after so long; 0: when it is asked to
   std::string server_version;
@@ -46,19 +47,21 @@ struct ServeSettings {
 
 struct ServedModel {
   std::string name, version;
-  bool trained = true, batched = true;
+  bool trained = true, batched = true, has_digest = true;
   std::vector<TimedSize> sizes;
   std::size_t plan_bytes = 0;
   Account account;
+  ModelService::NotFinite not_finite;  // rows
+  std::uint64_t outside_of_training = 0;
 };
 
 struct ServeReport {
   std::vector<ServedModel> models;
-  ServerCounts connections;
+  DoorAccount http, grpc;
   StreamAccount stream;
   std::vector<std::string> files;  // with answers to the stream
   std::string stream_failure;      // why some of them are not there; empty: they are
-  bool drained = true;             // all that was taken in was answered
+  bool drained = true;             // all that a model was asked was answered
   double seconds = 0;
 };
 

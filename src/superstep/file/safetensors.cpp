@@ -6,7 +6,9 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
+#include "superstep/base/encoding/sha256.h"
 #include "superstep/base/file.h"
+#include "superstep/base/json.h"
 #include "superstep/base/system/free_memory.h"
 #include "superstep/base/system/interrupt_check.h"
 #include "superstep/base/system/mapped_file.h"
@@ -50,7 +52,7 @@ std::uint64_t header_length(std::span<const std::byte> bytes, const std::string&
 }
 
 json parse_header(std::string_view text, const std::string& where) {
-  json header = json::parse(text.begin(), text.end(), nullptr, /*allow_exceptions=*/false);
+  json header = parse_json(text);
   if (!header.is_object()) refuse(where, "the header is not a JSON object");
   return header;
 }
@@ -224,6 +226,26 @@ std::vector<std::byte> format_safetensors(const SafetensorsFile& file) {
     bytes.insert(bytes.end(), begin, begin + piece.size());
   }
   return bytes;
+}
+
+std::string digest_of(const SafetensorsFile& file) {
+  Sha256 hash;
+  const auto add = [&](std::string_view text) {
+    const std::uint64_t length = text.size();  // "ab", "c" is not "a", "bc"
+    hash.add(std::as_bytes(std::span(&length, 1)));
+    hash.add(std::as_bytes(std::span(text)));
+  };
+  for (const auto& [key, value] : file.metadata) {
+    if (key == digest_entry) continue;
+    add(key);
+    add(value);
+  }
+  for (const auto& [name, tensor] : file.tensors) {
+    add(name);
+    add(fmt::format("{}{}", name_of(tensor.type()), to_string(tensor.shape())));
+    hash.add({tensor.bytes(), tensor.byte_count()});
+  }
+  return hash.hexadecimal();
 }
 
 void write_safetensors(const std::filesystem::path& path, const SafetensorsFile& file) {

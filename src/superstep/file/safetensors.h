@@ -38,6 +38,11 @@ struct SafetensorsLayout {
 };
 SafetensorsLayout safetensors_layout(std::span<const std::byte> bytes, std::string_view where);
 
+// SHA-256 of names, types, shapes, elements and metadata, but for the entry digest_entry: 64 hexadecimal
+// figures.
+std::string digest_of(const SafetensorsFile& file);
+inline constexpr const char* digest_entry = "sha256";  // where a file keeps it, in its metadata
+
 // Atomically; equal content gives equal bytes.
 void write_safetensors(const std::filesystem::path& path, const SafetensorsFile& file);
 std::vector<std::byte> format_safetensors(const SafetensorsFile& file);

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "superstep/base/file.h"
+#include "superstep/base/json.h"
 #include "superstep/base/printable.h"
 
 namespace superstep::language {
@@ -193,7 +194,7 @@ ModelConfig of_gguf(const data::WeightFile& file) {
 const char* name_of(Family family) { return family == Family::llama ? "llama" : "gpt2"; }
 
 ModelConfig model_config_from_json(std::string_view text, const std::string& where) {
-  const json object = json::parse(text, nullptr, false);
+  const json object = parse_json(text);
   if (!object.is_object()) throw Error(ErrorCode::bad_file, "this is no JSON object", where);
   try {
     const std::string kind = object.value("model_type", std::string());

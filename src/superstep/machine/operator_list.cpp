@@ -1,12 +1,12 @@
 #include "superstep/machine/operator_list.h"
 
 #include <fmt/format.h>
-#include <toml++/toml.h>
 
 #include <algorithm>
 #include <array>
 
 #include "superstep/machine/built_in.h"
+#include "superstep/machine/parse_toml.h"
 
 namespace superstep::machine {
 namespace {
@@ -18,7 +18,7 @@ class ListReader {
  public:
   ListReader(std::string_view text, std::string where) : where_(std::move(where)) {
     try {
-      table_ = toml::parse(text);
+      table_ = parse_toml(text);
     } catch (const toml::parse_error& error) {
       refuse(fmt::format("line {}", error.source().begin.line), std::string(error.description()));
     }

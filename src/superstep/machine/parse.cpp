@@ -1,6 +1,5 @@
 // Machine files: TOML, every key checked.
 #include <fmt/format.h>
-#include <toml++/toml.h>
 
 #include <algorithm>
 #include <cmath>
@@ -10,6 +9,7 @@
 #include "superstep/base/text.h"
 #include "superstep/machine/built_in.h"
 #include "superstep/machine/machine.h"
+#include "superstep/machine/parse_toml.h"
 #include "superstep/machine/toml_text.h"
 
 namespace superstep::machine {
@@ -68,7 +68,7 @@ class Reader {
 toml::table Reader::parse(std::string_view text) const {
   if (text.size() > largest_file) refuse("", "is too large for a machine file");
   try {
-    return toml::parse(in_ascii(text));
+    return parse_toml(in_ascii(text));
   } catch (const Error& error) {
     refuse("", error.message(), error.hint());
   } catch (const toml::parse_error& error) {

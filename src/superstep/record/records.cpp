@@ -7,6 +7,7 @@
 
 #include "superstep/base/error.h"
 #include "superstep/base/file.h"
+#include "superstep/base/json.h"
 #include "superstep/base/system/standard_streams.h"
 #include "superstep/base/system/user_folders.h"
 #include "superstep/record/database.h"
@@ -22,7 +23,7 @@ using nlohmann::json;
 std::string text_of(const json& value) { return value.dump(-1, ' ', false, json::error_handler_t::replace); }
 
 json json_of(const std::string& text) {
-  json value = json::parse(text, nullptr, false);
+  json value = parse_json(text);
   return value.is_discarded() ? json(nullptr) : value;
 }
 

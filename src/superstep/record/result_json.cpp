@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "superstep/base/error.h"
+#include "superstep/base/json.h"
 #include "superstep/record/member.h"
 #include "superstep/record/summary.h"
 
@@ -127,7 +128,7 @@ std::vector<Result> parse(std::string_view text) {
   if (text.size() > most_bytes)
     throw Error(ErrorCode::bad_file, fmt::format("has more than {} bytes", most_bytes));
   check_depth(text);
-  const json parsed = json::parse(text, nullptr, false);
+  const json parsed = parse_json(text);
   if (parsed.is_discarded())
     throw Error(ErrorCode::bad_file, "is not JSON", {}, "is it a file that --json wrote?");
   if (!parsed.is_array()) return {result_from_json(parsed)};

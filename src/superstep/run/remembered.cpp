@@ -7,6 +7,7 @@
 
 #include "superstep/base/error.h"
 #include "superstep/base/file.h"
+#include "superstep/base/json.h"
 #include "superstep/base/system/user_folders.h"
 
 namespace superstep::run {
@@ -39,8 +40,12 @@ nlohmann::json Remembered::entries() const {
   std::error_code code;
   const std::uintmax_t size = std::filesystem::file_size(path_, code);
   if (code || size > largest_remembered) return json::object();
-  std::ifstream stream(path_);
-  const json file = json::parse(stream, nullptr, false);
+  json file;
+  try {
+    file = parse_json(read_text_file(path_));
+  } catch (const Error&) {  // nothing is remembered where nothing can be read
+    return json::object();
+  }
   if (!file.is_object() || file.value("schema", json()) != schema_) return json::object();
   json found = file.value("entries", json::object());
   return found.is_object() ? found : json::object();

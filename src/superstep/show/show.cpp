@@ -8,6 +8,7 @@
 #include <optional>
 #include <set>
 
+#include "superstep/base/json.h"
 #include "superstep/base/text.h"
 #include "superstep/show/layout.h"
 #include "superstep/show/marks.h"
@@ -140,7 +141,7 @@ void add_file_attributes(Work& work) {
   std::string lines;
   for (const auto& [name, attribute] : work.file.attributes("")) {
     const std::string text = to_text(attribute);
-    const auto parsed = nlohmann::json::parse(text, nullptr, false);
+    const auto parsed = parse_json(text);
     add_lines(name, parsed.is_object() ? parsed : nlohmann::json(text), lines);
   }
   if (lines.empty()) return;

@@ -7,6 +7,7 @@
 
 #include "superstep/base/error.h"
 #include "superstep/base/file.h"
+#include "superstep/base/json.h"
 #include "superstep/base/progress.h"
 #include "superstep/base/stopwatch.h"
 #include "superstep/base/text.h"
@@ -21,7 +22,7 @@ constexpr const char* state_file = "workflow.json";
 
 json parsed(const fs::path& path) {
   try {
-    return json::parse(read_text_file(path));
+    return parse_json_or_throw(read_text_file(path));
   } catch (const json::exception& error) {
     throw Error(ErrorCode::bad_file, fmt::format("is no workflow's state: {}", error.what()), path.string(),
                 "delete the folder, or name another with --out");

@@ -1,4 +1,4 @@
-"""INT and TERM end whatever is going on with 130, soon."""
+"""INT, TERM, HUP, USR1 and XCPU end whatever is going on with 130, soon."""
 import random
 import signal
 
@@ -29,6 +29,7 @@ LONG = [
     'sample mcmc --threads 2 --out {out}',
     'sample mcmc --method laplace,hmc --leapfrog 1000 --noise 0.9',
 ]
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGXCPU)
 SHORT = (0, 1, 5, 7, 10)
 
 
@@ -36,8 +37,7 @@ def attempts(walk: Walk) -> list:
     draw, found = random.Random(walk.seed), []
     chosen = [LONG[i] for i in SHORT] if walk.short else LONG
     for each in chosen:
-        for number in ([draw.choice((signal.SIGINT, signal.SIGTERM))] if walk.short else
-                       [signal.SIGINT, signal.SIGTERM]):
+        for number in ([draw.choice(SIGNALS)] if walk.short else SIGNALS):
             found.append(attempt(walk, each, number, draw.uniform(0.1, 1.5 if walk.short else 5)))
     return found
 

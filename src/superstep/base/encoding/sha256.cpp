@@ -1,5 +1,10 @@
 #include "superstep/base/encoding/sha256.h"
 
+#if defined(__x86_64__)
+#include <cpuid.h>
+#include <immintrin.h>
+#endif
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -39,9 +44,53 @@ Schedule schedule_of(const std::byte* block) {
   return w;
 }
 
+#if defined(__x86_64__)
+
+// The processor's own instructions for it (Intel, "SHA Extensions", 2013; AMD since Zen): ten times as fast,
+// so that weights of some GB are held against their digest in a second or two.
+bool has_sha_instructions() {
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  return __get_cpuid_count(7, 0, &a, &b, &c, &d) != 0 && (b & bit_SHA) != 0 &&
+         __get_cpuid(1, &a, &b, &c, &d) != 0 && (c & bit_SSE4_1) != 0;
+}
+
+[[gnu::target("sha,sse4.1")]] void take_by_instructions(std::array<std::uint32_t, 8>& state,
+                                                        const std::byte* block) {
+  const auto word = [&](std::size_t i) { return static_cast<int>(state[i]); };
+  // In the order that the instructions have: a, b, e, f and c, d, g, h from the highest element on.
+  __m128i abef = _mm_set_epi32(word(0), word(1), word(4), word(5));
+  __m128i cdgh = _mm_set_epi32(word(2), word(3), word(6), word(7));
+  const __m128i abef_before = abef, cdgh_before = cdgh;
+  const __m128i swap = _mm_set_epi64x(0x0c0d0e0f08090a0b, 0x0405060700010203);
+  __m128i w[4];  // the last sixteen of the schedule, four in each
+  for (std::size_t i = 0; i < 4; ++i)
+    w[i] = _mm_shuffle_epi8(_mm_loadu_si128(reinterpret_cast<const __m128i*>(block) + i), swap);
+#pragma GCC unroll 16
+  for (std::size_t i = 0; i < 16; ++i) {  // four rounds each
+    __m128i& now = w[i % 4];
+    const __m128i next = w[(i + 1) % 4], second = w[(i + 2) % 4], third = w[(i + 3) % 4];
+    const __m128i sum =
+        _mm_add_epi32(now, _mm_loadu_si128(reinterpret_cast<const __m128i*>(round_constants.data()) + i));
+    cdgh = _mm_sha256rnds2_epu32(cdgh, abef, sum);
+    abef = _mm_sha256rnds2_epu32(abef, cdgh, _mm_shuffle_epi32(sum, 0x0e));
+    now = _mm_sha256msg2_epu32(
+        _mm_add_epi32(_mm_sha256msg1_epu32(now, next), _mm_alignr_epi8(third, second, 4)), third);
+  }
+  std::array<std::uint32_t, 4> first{}, last{};
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(first.data()), _mm_add_epi32(abef, abef_before));
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(last.data()), _mm_add_epi32(cdgh, cdgh_before));
+  state = {first[3], first[2], last[3], last[2], first[1], first[0], last[1], last[0]};
+}
+
+#endif
+
 }  // namespace
 
 void Sha256::take(const std::byte* block) {
+#if defined(__x86_64__)
+  static const bool by_instructions = has_sha_instructions();
+  if (by_instructions && !plain_) return take_by_instructions(state_, block);
+#endif
   const Schedule w = schedule_of(block);
   auto [a, b, c, d, e, f, g, h] = state_;
   for (std::size_t t = 0; t < w.size(); ++t) {

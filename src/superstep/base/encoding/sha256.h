@@ -11,6 +11,8 @@ namespace superstep {
 
 class Sha256 {
  public:
+  // `plain`: by no instructions that only some processors have. The digest is the same.
+  explicit Sha256(bool plain = false) : plain_(plain) {}
   void add(std::span<const std::byte> bytes);
   // The digest of all that was added, as 64 hexadecimal figures. Nothing is added after it.
   std::string hexadecimal();
@@ -23,6 +25,7 @@ class Sha256 {
                                       0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
   std::array<std::byte, block_bytes> rest_{};  // of the last block that is not whole
   std::uint64_t bytes_ = 0;
+  bool plain_;
 };
 
 }  // namespace superstep

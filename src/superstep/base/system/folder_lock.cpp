@@ -12,6 +12,7 @@
 
 #include "superstep/base/error.h"
 #include "superstep/base/printable.h"
+#include "superstep/base/system/partial_files.h"
 
 namespace superstep {
 namespace {
@@ -56,6 +57,8 @@ FolderLock::FolderLock(const std::filesystem::path& folder) {
   const std::string own = fmt::format("process {} on {}\n", ::getpid(), host_name());
   // A disk that is full keeps nobody's name; the lock holds all the same.
   if (::ftruncate(file_, 0) == 0) (void)!::pwrite(file_, own.data(), own.size(), 0);
+  // What a process that was killed was writing here, nobody else is.
+  sweep_partial_files(folder, std::chrono::seconds(0));
 }
 
 FolderLock::~FolderLock() {

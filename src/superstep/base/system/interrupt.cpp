@@ -39,8 +39,8 @@ std::atomic<int> holds{0}, deaf{0};
 thread_local const StopsWhen* own_reason = nullptr;
 sem_t asked;
 
-// Of the first signal; 0 before.
-std::atomic<std::int64_t> asked_at{0};
+// Of the first signal, and of the first of a person or a launcher that means it; 0 before.
+std::atomic<std::int64_t> asked_at{0}, urged_at{0};
 static_assert(std::atomic<std::int64_t>::is_always_lock_free, "a signal handler writes it");
 
 std::int64_t monotonic_milliseconds() {
@@ -52,11 +52,15 @@ std::int64_t monotonic_milliseconds() {
 void on_signal(int signal) {
   const int error = errno;
   const std::int64_t now = monotonic_milliseconds();
-  std::int64_t first = 0;
+  std::int64_t first = 0, urged = 0;
   if (asked_at.compare_exchange_strong(first, now)) {
     stop_requested = true;
     sem_post(&asked);
-  } else if (now - first >= once_more.count()) {
+  }
+  // A batch system warns before it means it, and the limit of processor time comes anew each second: what
+  // they ask for is done in order, however often they say so.
+  const bool urges = signal == SIGINT || signal == SIGTERM;
+  if (urges && !urged_at.compare_exchange_strong(urged, now) && now - urged >= once_more.count()) {
     std::signal(signal, SIG_DFL);
     raise(signal);  // ends the program when the handler returns
   }
@@ -141,9 +145,15 @@ void wait_for_holds(Words heard) {
 }  // namespace
 
 void watch_for_interrupts() {
+  static bool watching = false;
+  if (std::exchange(watching, true)) return;  // what was asked since then stays asked
   sem_init(&asked, 0, 0);
   std::signal(SIGINT, on_signal);
   std::signal(SIGTERM, on_signal);
+  // A terminal that is closed, a batch system's warning (Slurm: --signal), a limit of processor time. Who
+  // started the program may have them ignored (nohup).
+  for (const int gentle : {SIGHUP, SIGUSR1, SIGXCPU})
+    if (std::signal(gentle, on_signal) == SIG_IGN) std::signal(gentle, SIG_IGN);
   std::signal(SIGXFSZ, SIG_IGN);  // a file-size limit is an error of the write, not the end of the program
 }
 
@@ -171,7 +181,7 @@ bool asked_to_stop() {
 void request_interrupt() { stop_requested = true; }
 void clear_interrupt() {
   stop_requested = false;
-  asked_at = 0;
+  asked_at = urged_at = 0;
 }
 void set_interrupt_check(std::function<bool()> asked_too) { check().set(std::move(asked_too)); }
 

@@ -55,16 +55,38 @@ fs::path made(fs::path folder) {
   return folder;
 }
 
-fs::path user_folder(const char* below_own, const char* xdg_name, const char* below_home) {
+fs::path path_of(const char* below_own, const char* xdg_name, const char* below_home) {
   if (const fs::path own = variable("SUPERSTEP_HOME"); !own.empty())
-    return made(*below_own ? own / below_own : own);
-  if (const fs::path xdg = absolute_variable(xdg_name); !xdg.empty()) return made(xdg / "superstep");
-  return made(home() / below_home / "superstep");
+    return *below_own ? own / below_own : own;
+  if (const fs::path xdg = absolute_variable(xdg_name); !xdg.empty()) return xdg / "superstep";
+  return home() / below_home / "superstep";
 }
 
 }  // namespace
 
-fs::path user_data_folder() { return user_folder("", "XDG_DATA_HOME", ".local/share"); }
-fs::path user_cache_folder() { return user_folder("cache", "XDG_CACHE_HOME", ".cache"); }
+namespace {
+
+// Machine code and plans are taken from there as they are: what others may write there, they have run by us.
+// One that is made here is the user's alone, whatever the mask of new files says.
+fs::path of_this_user(fs::path folder) {
+  std::error_code ignored;
+  if (!fs::exists(folder, ignored)) {
+    make_folder(folder);
+    ::chmod(folder.c_str(), 0700);
+  }
+  struct stat found {};
+  if (::stat(folder.c_str(), &found) != 0) return made(std::move(folder));  // says why
+  const bool of_others = found.st_uid != ::geteuid() && found.st_uid != 0;
+  if (of_others || (found.st_mode & S_IWOTH) != 0)
+    throw Error(ErrorCode::io,
+                of_others ? "the cache belongs to another user" : "everybody may write to the cache",
+                folder.string(), "chmod go-w it, remove it, or set SUPERSTEP_HOME to a folder of your own");
+  return folder;
+}
+
+}  // namespace
+
+fs::path user_data_folder() { return made(path_of("", "XDG_DATA_HOME", ".local/share")); }
+fs::path user_cache_folder() { return of_this_user(path_of("cache", "XDG_CACHE_HOME", ".cache")); }
 
 }  // namespace superstep

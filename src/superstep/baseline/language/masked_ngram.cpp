@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "superstep/base/error.h"
+#include "superstep/base/json.h"
 #include "superstep/base/stopwatch.h"
 #include "superstep/base/text.h"
 #include "superstep/baseline/regression.h"
@@ -41,8 +42,7 @@ MaskedText read_text(const std::filesystem::path& path) {
   const auto* parameters = found == attributes.end() ? nullptr : std::get_if<std::string>(&found->second);
   MaskedText text;
   try {
-    text.settings =
-        data::language_settings(nlohmann::json::parse(parameters ? *parameters : "", nullptr, false));
+    text.settings = data::language_settings(parse_json(parameters ? *parameters : ""));
   } catch (const Error& error) {
     throw error.in(path.string());
   }

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "superstep/base/error.h"
+#include "superstep/base/json.h"
 #include "superstep/base/stopwatch.h"
 #include "superstep/base/text.h"
 #include "superstep/baseline/regression.h"
@@ -44,8 +45,7 @@ Text read_text(const std::filesystem::path& path) {
   const auto* parameters = found == attributes.end() ? nullptr : std::get_if<std::string>(&found->second);
   Text text;
   try {
-    text.settings =
-        data::language_settings(nlohmann::json::parse(parameters ? *parameters : "", nullptr, false));
+    text.settings = data::language_settings(parse_json(parameters ? *parameters : ""));
   } catch (const Error& error) {
     throw error.in(path.string());
   }

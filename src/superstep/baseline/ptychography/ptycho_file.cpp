@@ -7,6 +7,7 @@
 #include <initializer_list>
 #include <nlohmann/json.hpp>
 
+#include "superstep/base/json.h"
 #include "superstep/physics/fft.h"
 
 namespace superstep::baseline {
@@ -42,7 +43,7 @@ double read_threshold(const data::Hdf5File& file, double given) {
   const auto attributes = file.attributes();
   const auto found = attributes.find("parameters");
   if (found == attributes.end() || !std::holds_alternative<std::string>(found->second)) return 0;
-  const auto json = nlohmann::json::parse(std::get<std::string>(found->second), nullptr, false);
+  const auto json = parse_json(std::get<std::string>(found->second));
   if (!json.is_object() || !json.contains("threshold") || !json["threshold"].is_number()) return 0;
   return std::max(0.0, json["threshold"].get<double>());
 }

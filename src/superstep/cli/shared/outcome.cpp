@@ -10,6 +10,7 @@
 #include "superstep/record/environment.h"
 #include "superstep/record/records.h"
 #include "superstep/record/result_json.h"
+#include "superstep/record/without_places.h"
 #include "superstep/run/ranks/communicator.h"
 
 namespace superstep::cli {
@@ -19,6 +20,7 @@ void complete(record::Result& result, const nlohmann::json& environment, const s
   result.environment = environment;
   result.program = record::program_record();
   result.created = now;
+  if (common().for_others) result = record::without_places(std::move(result));
 }
 
 void complete_all(std::vector<record::Result>& results, const record::HostLoad& load) {

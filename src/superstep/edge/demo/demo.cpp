@@ -8,6 +8,7 @@
 #include <exception>
 
 #include "superstep/base/file.h"
+#include "superstep/base/json.h"
 #include "superstep/base/stopwatch.h"
 #include "superstep/base/system/interrupt.h"
 #include "superstep/base/threads/own_threads.h"
@@ -187,7 +188,7 @@ std::vector<float> answers_in(const DemoSettings& settings, DemoScan& scan, std:
   std::vector<float> all(static_cast<std::size_t>(settings.points) * values,
                          std::numeric_limits<float>::quiet_NaN());
   const nlohmann::json summary =
-      nlohmann::json::parse(read_text_file(settings.folder / "answers" / (scan.name + ".json")));
+      parse_json_or_throw(read_text_file(settings.folder / "answers" / (scan.name + ".json")));
   std::map<std::uint64_t, std::size_t> versions;
   for (const auto& file : summary.at("files")) {
     const run::NamedTensors arrays = run::read_arrays(settings.folder / "answers" / file.get<std::string>());

@@ -8,6 +8,8 @@
 #include <memory>
 #include <string>
 
+#include "superstep/edge/door/door.h"
+#include "superstep/edge/http/tls.h"
 #include "superstep/edge/protocol/inference.h"
 
 namespace superstep::edge {
@@ -20,6 +22,7 @@ struct GrpcSettings {
   int most_streams = 256;                     // calls at the same time, of a connection
   std::chrono::milliseconds handshake_time{10'000}, idle_time{300'000};
   std::string server_version;
+  TlsFiles tls;  // none: in the clear
 };
 
 class GrpcServer {
@@ -30,9 +33,10 @@ class GrpcServer {
   virtual void finish(std::chrono::steady_clock::time_point until) = 0;
 };
 
-// Listens and answers from then on; `inference` and `budget` must outlive it. Throws Error: unsupported (the
-// program was built without gRPC), io (the address cannot be listened at).
+// Listens and answers from then on; `inference`, `budget` and `door` must outlive it. Throws Error:
+// unsupported (the program was built without gRPC), io (the address cannot be listened at), what read_tls()
+// throws.
 std::unique_ptr<GrpcServer> start_grpc_server(const GrpcSettings& settings, const Inference& inference,
-                                              MemoryBudget& budget);
+                                              MemoryBudget& budget, Door& door);
 
 }  // namespace superstep::edge

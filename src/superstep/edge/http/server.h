@@ -1,4 +1,4 @@
-// HTTP/1.1 over TCP for Routes: connections, limits and timeouts.
+// HTTP/1.1 over TCP, in the clear or by TLS, for Routes: connections, limits and timeouts.
 #pragma once
 
 #include <chrono>
@@ -7,7 +7,9 @@
 #include <memory>
 #include <string>
 
+#include "superstep/edge/door/door.h"
 #include "superstep/edge/http/message.h"
+#include "superstep/edge/http/tls.h"
 
 namespace superstep::edge {
 
@@ -16,30 +18,30 @@ struct ServerSettings {
   std::uint16_t port = 8000;  // 0: any that is free
   int threads = 1;
   std::size_t most_body_bytes = std::size_t{64} << 20;
-  std::size_t most_connections = 1024;  // one more takes the place of the one that is idle longest
+  std::size_t most_connections = 1024;  // one more takes the place of who is slowest or idle longest
   std::chrono::milliseconds header_time{10'000}, idle_time{300'000};
+  TlsFiles tls;  // none: in the clear
 };
 
-// Counts of what never reached the routes.
-struct ServerCounts {
-  std::uint64_t connections = 0, turned_away = 0, timed_out = 0, malformed = 0, too_large = 0, no_memory = 0;
+struct ServerHandlers {
+  std::function<void(HttpRequest request, Reply reply)> handle;
+  // None: all at once.
+  std::function<Lane(const HttpRequest& request)> lane{};
+  // Asked when the header is there, before the body is read: an answer refuses it. None: all are let in.
+  std::function<std::optional<HttpResponse>(HttpRequest& request)> admit{};
 };
 
 class Server {
  public:
-  using Handler = std::function<void(HttpRequest request, Reply reply)>;
-
-  // Listens and answers from then on. `budget` must outlive it, and so must what `handle` uses. Requests for
-  // which `takes_long` holds are handled by a thread of their own, one at a time. Throws Error (io) where the
-  // address cannot be listened at.
-  Server(const ServerSettings& settings, MemoryBudget& budget, Handler handle,
-         std::function<bool(const HttpRequest&)> takes_long);
+  // Listens and answers from then on. `budget` and `door` must outlive it, and so must what the handlers use.
+  // Throws Error: io where the address cannot be listened at; what read_tls() throws.
+  Server(const ServerSettings& settings, MemoryBudget& budget, Door& door, ServerHandlers handlers);
   ~Server();
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
 
   std::uint16_t port() const;
-  ServerCounts counts() const;
+  DoorAccount account() const;
 
   // Takes no further connection.
   void stop_accepting();

@@ -8,6 +8,7 @@
 
 #include "superstep/base/error.h"
 #include "superstep/base/file.h"
+#include "superstep/base/json.h"
 #include "superstep/edge/stream/frame.h"
 
 namespace superstep::edge {
@@ -128,7 +129,7 @@ void Journal::read_record(const LogRecord& record) {
   const std::string_view text(reinterpret_cast<const char*>(record.contents.data()), record.contents.size());
   // A state says what the records before it have said, if they are still there.
   if (record.kind == of_state) return std::exchange(has_state_, true) ? void() : read_state(text);
-  const json what = json::parse(text);
+  const json what = parse_json_or_throw(text);
   const auto name = what.at("series").get<std::string>();
   if (record.kind == of_begin) of(name).series.announce(what.at("frames").get<std::uint64_t>());
   if (record.kind == of_end) of(name).ended = true;
@@ -166,7 +167,7 @@ std::string Journal::state() const {
 }
 
 void Journal::read_state(std::string_view text) {
-  const json state = json::parse(text);
+  const json state = parse_json_or_throw(text);
   for (const json& one : state.at("series")) {
     Known& known = of(one.at("series").get<std::string>());
     known.series.announce(one.at("frames").get<std::uint64_t>());

@@ -6,6 +6,7 @@
 #include <boost/beast.hpp>
 #include <nlohmann/json.hpp>
 
+#include "superstep/base/json.h"
 #include "superstep/edge/protocol/datatype.h"
 
 namespace superstep::edge {
@@ -46,7 +47,7 @@ Reply ask(const LoadTarget& target, http::verb verb, const std::string& path) {
 
 json ask_json(const LoadTarget& target, http::verb verb, const std::string& path) {
   const Reply reply = ask(target, verb, path);
-  json value = json::parse(reply.body, nullptr, false);
+  json value = parse_json(reply.body);
   if (reply.status != 200 || value.is_discarded())
     throw Error(reply.status == 404 ? ErrorCode::not_found : ErrorCode::bad_file,
                 fmt::format("answers with status {}: {}", reply.status, reply.body.substr(0, 200)),
@@ -168,7 +169,7 @@ ServerTimes server_times(const LoadTarget& target) {
   ServerTimes times;
   if (target.transport == Transport::grpc) return times;
   const Reply reply = ask(target, http::verb::get, fmt::format("/v2/models/{}/stats", target.model));
-  const json value = json::parse(reply.body, nullptr, false);
+  const json value = parse_json(reply.body);
   if (reply.status != 200 || value.is_discarded()) return times;
   try {
     const json& stats = value.at("model_stats").at(0);

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cctype>
 #include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -9,7 +11,9 @@
 #include <optional>
 
 #include "superstep/base/encoding/sha256.h"
+#include "superstep/base/file.h"
 #include "superstep/base/system/mapped_file.h"
+#include "superstep/edge/model/signature.h"
 #include "superstep/run/model.h"
 #include "superstep/run/serve/infer.h"
 
@@ -33,12 +37,14 @@ bool is_run_folder(const std::string& what) {
   return std::filesystem::is_regular_file(std::filesystem::path(what) / "config.json");
 }
 
-run::TrainSettings settings_of(const ModelSource& source, std::map<std::string, Tensor>& states) {
+run::TrainSettings settings_of(const ModelSource& source, std::map<std::string, Tensor>& states,
+                               bool& has_digest) {
   run::TrainSettings settings{.workload = source.what, .shapes = source.shapes};
   if (is_run_folder(source.what)) {
     run::Weights weights = run::load_weights(source.what);
     settings = std::move(weights.settings);
     states = std::move(weights.states);
+    has_digest = weights.has_digest;
   }
   if (source.precision == "int8")
     throw Error(
@@ -111,6 +117,21 @@ std::size_t bytes_of(const std::vector<ServedPort>& ports) {
                          [](std::size_t sum, const ServedPort& port) { return sum + port.row_bytes(); });
 }
 
+// A model file may have its digest beside it, as sha256sum writes it: FILE.sha256, "DIGEST  FILE".
+void require_digest_beside(const std::string& what) {
+  const std::filesystem::path file = what + ".sha256";
+  if (!what.ends_with(".onnx") || !std::filesystem::exists(file)) return;
+  std::string said = read_text_file(file);
+  said.resize(std::min(said.find_first_of(" \t\r\n"), said.size()));
+  std::ranges::transform(said, said.begin(),
+                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  Sha256 hash;
+  hash.add(MappedFile(what).bytes());
+  if (said != hash.hexadecimal())
+    throw Error(ErrorCode::bad_file, fmt::format("has another SHA-256 than {} says", file.string()), what,
+                "take the file that was meant, or write its digest anew: sha256sum FILE > FILE.sha256");
+}
+
 // The form of the model, as its settings or its file say it, and its parameters.
 std::string digest_of(const run::Model& model, const graph::Graph& graph, std::size_t& parameter_bytes) {
   ContentHash hash;
@@ -139,9 +160,17 @@ std::size_t ServedPorts::output_bytes() const { return bytes_of(outputs); }
 
 Blueprint read_blueprint(const ModelSource& source, const target::Target& target) {
   std::map<std::string, Tensor> states;
-  const run::Model model(settings_of(source, states));
+  bool has_digest = true;
+  if (!source.verify_key.empty()) require_signed(source.what, source.verify_key);
+  require_digest_beside(source.what);
+  const run::Model model(settings_of(source, states, has_digest));
   const bool trained = !states.empty() || source.what.ends_with(".onnx");
-  Blueprint blueprint{.trained = trained};
+  Blueprint blueprint{.trained = trained, .has_digest = has_digest};
+  blueprint.precision = source.precision;
+  if (is_run_folder(source.what)) {
+    blueprint.ranges = run::read_input_ranges(source.what);
+    blueprint.self_test = run::read_self_test(source.what, states);
+  }
   blueprint.graph = with_states(model.inference(&target), std::move(states));
   blueprint.reads_file = model.settings().workload.ends_with(".onnx");
   blueprint.call_rows = std::max<std::int64_t>(1, model.fixed_batch());

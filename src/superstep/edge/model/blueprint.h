@@ -3,11 +3,14 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "superstep/base/element_type.h"
 #include "superstep/base/shape.h"
+#include "superstep/run/serve/self_test.h"
+#include "superstep/run/train/input_ranges.h"
 #include "superstep/target/target.h"
 
 namespace superstep::edge {
@@ -39,13 +42,19 @@ struct ModelSource {
   std::string what;  // a workload, a model file (.onnx), the folder of a training run
   std::string precision = "f32";
   std::vector<std::string> shapes;  // of a model file: extents that it leaves open
+  std::string
+      verify_key;  // a public key whose signature the model must have (model/signature.h); empty: none
 };
 
 struct Blueprint {
-  std::string digest;   // SHA-256 of its content: the model's form and its parameters
-  std::string version;  // the first 16 figures of it
-  bool trained = true;  // a workload without a run has its first weights
+  std::string digest;      // SHA-256 of its content: the model's form and its parameters
+  std::string version;     // the first 16 figures of it
+  bool trained = true;     // a workload without a run has its first weights
+  bool has_digest = true;  // false: a run of an older version, whose weights nobody can hold against one
   ServedPorts ports;
+  std::vector<run::InputRange> ranges;     // of inputs in the training, where the run has kept them
+  std::optional<run::SelfTest> self_test;  // where the run has one of these weights
+  std::string precision = "f32";           // of the source: that it is computed in
   std::int64_t call_rows = 1;       // rows of the graph's batch that a call has, where it is not batched
   std::size_t parameter_bytes = 0;  // of one copy
   target::GraphAtBatch graph;       // with the parameters

@@ -63,7 +63,9 @@ Version::Version(const Blueprint& blueprint, const target::Target& target, const
     : id_(blueprint.version),
       digest_(blueprint.digest),
       ports_(blueprint.ports),
+      ranges_(blueprint.ranges),
       trained_(blueprint.trained),
+      has_digest_(blueprint.has_digest),
       settings_(settings),
       max_batch_(blueprint.ports.batched ? settings.max_batch : 1) {
   auto none = std::make_shared<Widths>();

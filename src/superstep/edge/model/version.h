@@ -44,7 +44,9 @@ class Version {
   const std::string& id() const { return id_; }
   const std::string& digest() const { return digest_; }  // SHA-256 of the content
   const ServedPorts& ports() const { return ports_; }
+  const std::vector<run::InputRange>& ranges() const { return ranges_; }  // of inputs in the training
   bool trained() const { return trained_; }
+  bool has_digest() const { return has_digest_; }  // of its weights, which was held against them
   std::int64_t max_batch() const { return max_batch_; }
   std::vector<TimedSize> sizes() const { return widths()->sizes; }  // those that are there, ascending
   std::size_t plan_bytes() const { return plan_bytes_; }            // of all workers
@@ -72,7 +74,8 @@ class Version {
 
   std::string id_, digest_;
   ServedPorts ports_;
-  bool trained_;
+  std::vector<run::InputRange> ranges_;
+  bool trained_, has_digest_;
   VersionSettings settings_;
   std::int64_t max_batch_;
   mutable std::mutex mutex_;

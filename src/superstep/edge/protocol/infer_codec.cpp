@@ -11,6 +11,7 @@
 
 #include "superstep/edge/protocol/datatype.h"
 #include "superstep/edge/protocol/request_check.h"
+#include "superstep/edge/protocol/request_json.h"
 
 namespace superstep::edge {
 namespace {
@@ -89,36 +90,38 @@ T number_as(const json& value, const std::string& where) {
   }
 }
 
-template <class T>
-void fill_flat(const json& data, int depth, std::span<T> target, std::size_t& at, const std::string& where) {
-  constexpr int deepest = 33;  // a level more than extents of a shape
-  for (const json& value : data) {
-    if (value.is_array()) {
-      if (depth >= deepest) refuse_request("is nested too deep", where);
-      fill_flat(value, depth + 1, target, at, where);
-      continue;
-    }
-    if (at == target.size())
-      refuse_request(fmt::format("has more than the {} values of its shape", target.size()), where);
-    target[at++] = number_as<T>(value, where);
+// Where the numbers of one input go, one after the other.
+class Filler {
+ public:
+  Filler(Tensor& tensor, std::string where) : tensor_(&tensor), where_(std::move(where)) {
+    dispatch(tensor.type(), [&]<class T>() { put_ = &Filler::put<T>; });
   }
-}
+  void add(const json& value) { (this->*put_)(value); }
+  void require_full() const {
+    if (at_ < count())
+      refuse_request(fmt::format("has {} values where its shape has {}", at_, count()), where_);
+  }
 
-void fill_from_json(const json& data, Tensor& tensor, const std::string& where) {
-  if (!data.is_array()) refuse_request("'data' is a list", where);
-  dispatch(tensor.type(), [&]<class T>() {
-    std::size_t at = 0;
-    fill_flat<T>(data, 1, tensor.as<T>(), at, where);
-    if (at < tensor.as<T>().size())
-      refuse_request(fmt::format("has {} values where its shape has {}", at, tensor.as<T>().size()), where);
-  });
-}
+ private:
+  std::size_t count() const { return static_cast<std::size_t>(tensor_->element_count()); }
+  template <class T>
+  void put(const json& value) {
+    if (at_ == count())
+      refuse_request(fmt::format("has more than the {} values of its shape", count()), where_);
+    tensor_->as<T>()[at_++] = number_as<T>(value, where_);
+  }
+
+  Tensor* tensor_;
+  std::string where_;
+  std::size_t at_ = 0;
+  void (Filler::*put_)(const json&) = nullptr;
+};
 
 // --- a request
 
 struct Body {
-  json header;
-  std::string_view tensors;  // behind it
+  json header;                     // without the data of tensors
+  std::string_view text, tensors;  // what it was read from, and what follows
 };
 
 Body body_of(std::string_view body, std::optional<std::size_t> json_bytes) {
@@ -126,12 +129,13 @@ Body body_of(std::string_view body, std::optional<std::size_t> json_bytes) {
   if (size > body.size())
     refuse_request(fmt::format("is {}, and the body has {} bytes", size, body.size()),
                    "Inference-Header-Content-Length");
-  Body result{.header = json::parse(body.substr(0, size), nullptr, false), .tensors = body.substr(size)};
-  if (!result.header.is_object()) refuse_request("the request is no JSON object");
-  return result;
+  const std::string_view text = body.substr(0, size);
+  return {.header = request_header(text), .text = text, .tensors = body.substr(size)};
 }
 
-void fill_input(const json& input, Tensor& tensor, std::string_view& tensors, const std::string& where) {
+// True: its numbers are in the JSON, and not yet in the tensor.
+bool fill_from_binary(const json& input, Tensor& tensor, std::string_view& tensors,
+                      const std::string& where) {
   const json parameters = parameters_of(input, where);
   const json* data = member(input, "data");
   if (const json* size = member(parameters, "binary_data_size")) {
@@ -143,10 +147,12 @@ void fill_input(const json& input, Tensor& tensor, std::string_view& tensors, co
     if (tensors.size() < tensor.byte_count()) refuse_request("the body ends before its data", where);
     std::memcpy(tensor.bytes(), tensors.data(), tensor.byte_count());
     tensors.remove_prefix(tensor.byte_count());
-    return check_booleans(tensor, where);
+    check_booleans(tensor, where);
+    return false;
   }
   if (!data) refuse_request("has no 'data' and no 'binary_data_size'", where);
-  fill_from_json(*data, tensor, where);
+  if (!data->is_array()) refuse_request("'data' is a list", where);
+  return true;
 }
 
 // Shapes first: memory is taken when all of them are what the model takes.
@@ -163,15 +169,22 @@ std::int64_t check_inputs(const ServedPorts& ports, const json& inputs) {
 
 std::vector<Tensor> read_inputs(const ServedPorts& ports, const Body& body, std::int64_t rows) {
   std::vector<Tensor> tensors(ports.inputs.size());
+  std::vector<std::optional<Filler>> fillers;  // of the inputs as they stand in the request
   std::string_view rest = body.tensors;
   for (const json& input : body.header["inputs"]) {
-    const std::string name = input["name"].get<std::string>();
+    const std::string name = input["name"].get<std::string>(), where = fmt::format("input '{}'", name);
     const std::size_t index = input_index(ports, name);
     tensors[index] = input_tensor(ports, index, rows);
-    fill_input(input, tensors[index], rest, fmt::format("input '{}'", name));
+    const bool in_json = fill_from_binary(input, tensors[index], rest, where);
+    fillers.push_back(in_json ? std::optional(Filler(tensors[index], where)) : std::nullopt);
   }
   if (!rest.empty())
     refuse_request(fmt::format("{} bytes are left behind the last tensor", rest.size()), "the body");
+  if (std::ranges::any_of(fillers, &std::optional<Filler>::has_value))
+    read_request_data(body.text,
+                      [&](std::size_t input, const json& value) { fillers.at(input)->add(value); });
+  for (const auto& filler : fillers)
+    if (filler) filler->require_full();
   return tensors;
 }
 

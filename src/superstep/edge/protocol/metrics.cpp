@@ -79,6 +79,15 @@ void add_versions(std::string& text, const Repository& repository) {
   for (const auto& [name, model] : repository.models())
     if (const auto version = model->current())
       info.add(fmt::format("{},version=\"{}\"", of(name), version->id()), 1);
+  Family not_finite(text, "superstep_not_finite_rows_total", "counter",
+                    "rows with outputs that are NaN or infinite, because their inputs are or not");
+  for (const auto& [name, model] : repository.models()) {
+    not_finite.add(of(name) + ",inputs=\"finite\"", model->not_finite().outputs);
+    not_finite.add(of(name) + ",inputs=\"not_finite\"", model->not_finite().inputs);
+  }
+  Family outside(text, "superstep_outside_training_rows_total", "counter",
+                 "rows with inputs outside of the range that the training had");
+  for (const auto& [name, model] : repository.models()) outside.add(of(name), model->outside_of_training());
   Family swaps(text, "superstep_model_swaps_total", "counter", "changes of the version that answers");
   for (const auto& [name, model] : repository.models()) {
     const ModelService::Swaps counts = model->swaps();
@@ -133,18 +142,48 @@ void add_learning(std::string& text, const Learner::State& state) {
   for (const auto& [name, value] : state.drift) drift.add(fmt::format("detector=\"{}\"", name), value);
 }
 
+// What came to the doors, and how each ended.
+void add_doors(std::string& text, const Door& door) {
+  const std::array doors{std::pair("http", door.http.account()), std::pair("grpc", door.grpc.account())};
+  const auto of_door = [](const char* name) { return fmt::format("door=\"{}\"", name); };
+  Family came(text, "superstep_door_total", "counter", "connections and requests that came");
+  for (const auto& [name, account] : doors) {
+    came.add(of_door(name) + ",what=\"connections\"", account.connections);
+    came.add(of_door(name) + ",what=\"requests\"", account.requests);
+  }
+  Family open(text, "superstep_door_open", "gauge", "connections that are open, requests under way");
+  for (const auto& [name, account] : doors) {
+    open.add(of_door(name) + ",what=\"connections\"", account.open);
+    open.add(of_door(name) + ",what=\"requests\"", account.under_way);
+  }
+  Family connections(text, "superstep_connections_total", "counter", "connections by how they ended");
+  for (const ConnectionEnd end : all_connection_ends)
+    connections.add(fmt::format("door=\"http\",end=\"{}\"", name_of(end)), door.http.account().of(end));
+  Family requests(text, "superstep_door_requests_total", "counter",
+                  "requests by how they ended and the status of their answer, 0: none");
+  for (const auto& [name, account] : doors)
+    for (const auto& [key, count] : account.request_ends)
+      requests.add(fmt::format("{},end=\"{}\",status=\"{}\"", of_door(name), name_of(key.first), key.second),
+                   count);
+  Family lines(text, "superstep_log_lines_total", "counter", "lines of the logs that are not in them");
+  lines.add("log=\"access\",why=\"rate\"", door.access.left_out());
+  lines.add("log=\"access\",why=\"disk\"", door.access.lost());
+  lines.add("log=\"audit\",why=\"disk\"", door.audit.lost());
+}
+
 }  // namespace
 
 std::string metrics_text(const Repository& repository, const std::optional<StreamAccount>& stream,
-                         const Learner* learner) {
+                         const Learner* learner, const Door* door) {
   std::string text;
   Family ready(text, "superstep_ready", "gauge", "1 while requests are taken");
-  text += fmt::format("superstep_ready {}\n", repository.is_open() ? 1 : 0);
+  text += fmt::format("superstep_ready {}\n", repository.is_ready() ? 1 : 0);
   add_counts(text, repository);
   add_times(text, repository);
   add_versions(text, repository);
   if (stream) add_stream(text, *stream);
   if (learner) add_learning(text, learner->state());
+  if (door) add_doors(text, *door);
   return text;
 }
 

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 
+#include "superstep/edge/door/door.h"
 #include "superstep/edge/learn/learner.h"
 #include "superstep/edge/service/repository.h"
 #include "superstep/edge/stream/stream_account.h"
@@ -11,6 +12,6 @@
 namespace superstep::edge {
 
 std::string metrics_text(const Repository& repository, const std::optional<StreamAccount>& stream = {},
-                         const Learner* learner = nullptr);
+                         const Learner* learner = nullptr, const Door* door = nullptr);
 
 }  // namespace superstep::edge

@@ -17,8 +17,7 @@ namespace {
 
 using nlohmann::json;
 
-using status::forbidden, status::method_not_allowed, status::not_found, status::unauthorized,
-    status::unavailable;
+using status::method_not_allowed, status::not_found, status::unavailable;
 
 HttpResponse json_response(const json& value) { return {.body = value.dump()}; }
 
@@ -154,12 +153,31 @@ std::optional<ModelPath> model_path(const std::vector<std::string>& parts) {
   return path;
 }
 
-bool same_secret(std::string_view a, std::string_view b) {
-  unsigned differ = a.size() == b.size() ? 0 : 1;  // as long for a guess that begins well as for another
-  for (std::size_t i = 0; i < a.size(); ++i)
-    differ |= static_cast<unsigned>(static_cast<unsigned char>(a[i]) ^
-                                    static_cast<unsigned char>(b.empty() ? 0 : b[i % b.size()]));
-  return differ == 0;
+// Health is asked by machines that hold no token, and says nothing else.
+bool is_health(std::string_view path) {
+  return join(parts_of(path), "/") == "v2/health/live" || join(parts_of(path), "/") == "v2/health/ready";
+}
+
+// What is posted to change what is served; `verb` empty: it is none.
+struct Change {
+  std::string verb, model;
+};
+Change change_of(const std::vector<std::string>& parts) {
+  if (parts.size() == 1 && parts[0] == "learn") return {"learn", ""};
+  if (parts.size() == 5 && parts[0] == "v2" && parts[1] == "repository" && parts[2] == "models" &&
+      (parts[4] == "load" || parts[4] == "unload"))
+    return {parts[4], parts[3]};
+  if (parts.size() == 4 && parts[0] == "v2" && parts[1] == "models" && parts[3] == "rollback")
+    return {parts[3], parts[2]};
+  return {};
+}
+
+Scope scope_of(const HttpRequest& request) {
+  if (request.method != "POST") return Scope::read;
+  const std::vector<std::string> parts = parts_of(request.path);
+  const auto where = model_path(parts);
+  if (where && where->verb == "infer") return Scope::infer;
+  return change_of(parts).verb.empty() ? Scope::read : Scope::change;
 }
 
 }  // namespace
@@ -195,7 +213,7 @@ HttpResponse Routes::model_read(std::string_view path) {
   const ModelService& service = inference_.model(where->name);
   if (where->verb == "stats") return json_response({{"model_stats", json::array({statistics(service)})}});
   if (where->verb == "ready") {
-    const bool ready = repository_.is_open() && service.find(where->version) != nullptr;
+    const bool ready = repository_.is_ready() && service.find(where->version) != nullptr;
     HttpResponse response = json_response({{"name", service.name()}, {"ready", ready}});
     response.status = ready ? 200 : unavailable;
     return response;
@@ -229,16 +247,16 @@ HttpResponse Routes::read(std::string_view path) {
         live_state(*live_, repository_, settings_.stream ? settings_.stream() : std::nullopt, learner_));
   if (live_ && parts[0] == "live" && parts.size() == 2) return live_picture(parts[1]);
   if (whole == "metrics")
-    return {
-        .content_type = "text/plain; version=0.0.4",
-        .body = metrics_text(repository_, settings_.stream ? settings_.stream() : std::nullopt, learner_)};
+    return {.content_type = "text/plain; version=0.0.4",
+            .body = metrics_text(repository_, settings_.stream ? settings_.stream() : std::nullopt, learner_,
+                                 &door_)};
   if (whole == "v2")
     return json_response({{"name", "superstep"},
                           {"version", settings_.server_version},
                           {"extensions", {"binary_tensor_data", "model_repository", "statistics"}}});
   if (whole == "v2/health/live") return json_response({{"live", true}});
   if (whole == "v2/health/ready") {
-    const bool ready = repository_.is_open();
+    const bool ready = repository_.is_ready();
     HttpResponse response = json_response({{"live", true}, {"ready", ready}});
     response.status = ready ? 200 : unavailable;
     return response;
@@ -251,39 +269,57 @@ HttpResponse Routes::read(std::string_view path) {
   return model_read(path);
 }
 
-void Routes::require_permission(const HttpRequest& request) const {
-  if (!settings_.token.empty()) {
-    if (!same_secret(request.authorization, "Bearer " + settings_.token))
-      throw StatusError{unauthorized, "changes need the server's token: 'Authorization: Bearer TOKEN'"};
-    return;
-  }
-  if (!settings_.changes_allowed)
-    throw StatusError{forbidden, "changes are off: this server listens beyond this machine and has no token"};
-  // A page somewhere must not reach a server on its reader's machine.
-  if (request.from_a_page)
-    throw StatusError{forbidden, "pages of a browser change nothing here without the server's token"};
+std::optional<HttpResponse> Routes::admit(HttpRequest& request) const {
+  if (is_health(request.path)) return std::nullopt;
+  const Scope scope = scope_of(request);
+  const Tokens::Judged judged = door_.tokens.judge(request.authorization, scope);
+  request.token = judged.name;
+  if (judged.verdict == Tokens::Verdict::good) return std::nullopt;
+  const StatusError error = refusal_of(judged.verdict, scope);
+  if (scope == Scope::change)
+    door_.log_change(request.peer, judged.name, request.method + " " + request.path,
+                     "refused: " + error.message);
+  HttpResponse response = error_response(error.status, error.message);
+  response.end = RequestEnd::no_token;
+  return response;
+}
+
+Lane Routes::lane(const HttpRequest& request) {
+  // A text of so many bytes is read in about a millisecond, which nobody beside it notices.
+  constexpr std::size_t short_text = 64 << 10;
+  const Scope scope = scope_of(request);
+  if (scope == Scope::change) return Lane::change;
+  const bool is_long = request.json_bytes.value_or(request.body.size()) > short_text;
+  return scope == Scope::infer && is_long ? Lane::parse : Lane::at_once;
 }
 
 HttpResponse Routes::change(const HttpRequest& request) {
   const std::vector<std::string> parts = parts_of(request.path);
   if (join(parts, "/") == "v2/repository/index") return json_response(index_of(repository_));
-  if (learner_ && join(parts, "/") == "learn") {
-    require_permission(request);
+  const Change change = change_of(parts);
+  if (change.verb.empty() || (change.verb == "learn" && !learner_))
+    throw StatusError{not_found, fmt::format("there is nothing to post to at '{}'", request.path)};
+  try {
+    HttpResponse response = changed(change.verb, change.model);
+    door_.log_change(request.peer, request.token, request.path, "done: " + response.body.substr(0, 200));
+    return response;
+  } catch (...) {
+    const StatusError error = status_error(std::current_exception());
+    door_.log_change(request.peer, request.token, request.path, "failed: " + error.message);
+    throw error;
+  }
+}
+
+HttpResponse Routes::changed(std::string_view verb, std::string_view model) {
+  if (verb == "learn") {
     learner_->request();
     return json_response(learning_of(*learner_));
   }
-  const bool of_repository = parts.size() == 5 && parts[0] == "v2" && parts[1] == "repository" &&
-                             parts[2] == "models" && (parts[4] == "load" || parts[4] == "unload");
-  const bool of_model =
-      parts.size() == 4 && parts[0] == "v2" && parts[1] == "models" && parts[3] == "rollback";
-  if (!of_repository && !of_model)
-    throw StatusError{not_found, fmt::format("there is nothing to post to at '{}'", request.path)};
-  require_permission(request);
-  ModelService& service = inference_.model(parts[of_repository ? 3 : 2]);
+  ModelService& service = inference_.model(model);
   bool changed = true;
-  if (of_model)
+  if (verb == "rollback")
     service.roll_back();
-  else if (parts[4] == "load")
+  else if (verb == "load")
     changed = service.reload();
   else
     service.unload();

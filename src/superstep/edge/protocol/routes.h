@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "superstep/edge/door/door.h"
 #include "superstep/edge/http/message.h"
 #include "superstep/edge/learn/learner.h"
 #include "superstep/edge/live/live.h"
@@ -15,9 +16,7 @@ namespace superstep::edge {
 
 struct RouteSettings {
   std::string server_version;
-  std::string token;            // that changes need; empty: none
-  bool changes_allowed = true;  // without a token
-  Nanoseconds deadline{0};      // of requests that give none; 0: none
+  Nanoseconds deadline{0};  // of requests that give none; 0: none
   // What became of a stream's frames; empty: there is none.
   std::function<std::optional<StreamAccount>()> stream;
 };
@@ -25,8 +24,9 @@ struct RouteSettings {
 class Routes {
  public:
   // All must outlive it.
-  Routes(Repository& repository, MemoryBudget& budget, RouteSettings settings)
+  Routes(Repository& repository, MemoryBudget& budget, Door& door, RouteSettings settings)
       : repository_(repository),
+        door_(door),
         inference_(repository, budget, settings.deadline),
         settings_(std::move(settings)) {}
 
@@ -36,6 +36,10 @@ class Routes {
 
   const Inference& inference() const { return inference_; }
 
+  // Before a request's body is read: an answer for who may not ask it.
+  std::optional<HttpResponse> admit(HttpRequest& request) const;
+  // Where it is best handled.
+  static Lane lane(const HttpRequest& request);
   // Answers at once, or, of inference, when it is done. Changes of models are made by the calling thread.
   void handle(HttpRequest request, Reply reply);
 
@@ -46,9 +50,10 @@ class Routes {
   HttpResponse model_read(std::string_view path);
   HttpResponse change(const HttpRequest& request);
   void infer(HttpRequest request, const Reply& reply);
-  void require_permission(const HttpRequest& request) const;
+  HttpResponse changed(std::string_view verb, std::string_view model);
 
   Repository& repository_;
+  Door& door_;
   const Inference inference_;
   RouteSettings settings_;
   Live* live_ = nullptr;

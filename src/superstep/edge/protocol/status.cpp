@@ -33,6 +33,20 @@ StatusError status_error(Outcome outcome, const std::string& why) {
   return {status_of(outcome), why.empty() ? fmt::format("the request was {}", name_of(outcome)) : why};
 }
 
+StatusError refusal_of(Tokens::Verdict verdict, Scope scope) {
+  switch (verdict) {
+    case Tokens::Verdict::off:
+      return {status::forbidden,
+              fmt::format("{} is off: this server has no token for it (--token-file)", name_of(scope))};
+    case Tokens::Verdict::wrong:
+      return {status::forbidden, fmt::format("this token is not for '{}'", name_of(scope))};
+    default:
+      return {
+          status::unauthorized,
+          fmt::format("'{}' needs a token of this server: 'Authorization: Bearer TOKEN'", name_of(scope))};
+  }
+}
+
 StatusError status_error(const std::exception_ptr& thrown) {
   try {
     std::rethrow_exception(thrown);

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "superstep/base/error.h"
+#include "superstep/edge/door/tokens.h"
 #include "superstep/edge/service/account.h"
 
 namespace superstep::edge {
@@ -23,6 +24,8 @@ inline constexpr int bad_request = 400, unauthorized = 401, forbidden = 403, not
 int status_of(ErrorCode code);
 // Of a request that was queued and not served. `why` empty: the outcome's name says it.
 StatusError status_error(Outcome outcome, const std::string& why);
+// Of who may not: any verdict but good.
+StatusError refusal_of(Tokens::Verdict verdict, Scope scope);
 // Of whatever was thrown.
 StatusError status_error(const std::exception_ptr& thrown);
 

@@ -44,7 +44,7 @@ void add_model(page::Page& page, const ModelService& model) {
 std::string status_page(const Repository& repository) {
   page::Page page("Superstep serves");
   page.raw("<meta http-equiv=\"refresh\" content=\"2\">");
-  page.paragraph(repository.is_open() ? "ready" : "not ready: starting, or shutting down");
+  page.paragraph(repository.is_ready() ? "ready" : "not ready: starting, or shutting down");
   for (const auto& [name, model] : repository.models()) add_model(page, *model);
   return page.to_html();
 }

@@ -28,6 +28,15 @@ class MemoryBudget {
       if (budget_) budget_->free_.fetch_add(bytes_, std::memory_order_relaxed);
     }
     explicit operator bool() const { return budget_ != nullptr; }
+    // So much more of `budget`, which is that of the share where it has one. False: there is not so much
+    // left, and the share is as it was.
+    bool grow(MemoryBudget& budget, std::size_t bytes) {
+      Share more = budget.take(bytes);
+      if (!more) return false;
+      budget_ = std::exchange(more.budget_, nullptr);
+      bytes_ += bytes;
+      return true;
+    }
 
    private:
     MemoryBudget* budget_ = nullptr;

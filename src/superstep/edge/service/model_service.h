@@ -59,12 +59,21 @@ class ModelService {
     std::uint64_t done = 0, rolled_back = 0, failed = 0;
   };
   Swaps swaps() const;
+  // Rows whose outputs are NaN or infinite: though their inputs are not, and because they are.
+  struct NotFinite {
+    std::uint64_t outputs = 0, inputs = 0;
+  };
+  NotFinite not_finite() const { return {outputs_not_finite_, inputs_not_finite_}; }
+  // Rows with inputs outside of the range that the training had.
+  std::uint64_t outside_of_training() const { return outside_of_training_; }
   std::int64_t executions() const { return executions_.load(std::memory_order_relaxed); }
 
  private:
   bool is_ending() const;
   void widen(const Blueprint& blueprint, Version& version);
   void work(int worker);
+  void look_at(const Batch& batch);
+  void look_at_inputs(const Piece& piece);
   void finish_workers();
 
   const std::string name_;
@@ -76,6 +85,7 @@ class ModelService {
   std::shared_ptr<Version> current_, former_;
   Swaps swaps_;
   std::atomic<std::int64_t> executions_ = 0;
+  std::atomic<std::uint64_t> outputs_not_finite_ = 0, inputs_not_finite_ = 0, outside_of_training_ = 0;
   std::atomic<bool> stopping_ = false, wide_ = false;
   std::thread widening_;
   std::vector<std::thread> workers_;

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "superstep/base/error.h"
+#include "superstep/base/json.h"
 #include "superstep/base/threads/own_threads.h"
 
 namespace superstep::edge {
@@ -40,7 +41,7 @@ void AnswerListener::listen() {
 
 void AnswerListener::take(const MessageParts& parts, Clock::time_point now) {
   const auto* text = reinterpret_cast<const char*>(parts[0].data());
-  const nlohmann::json head = nlohmann::json::parse(text, text + parts[0].size(), nullptr, false);
+  const nlohmann::json head = parse_json(std::string_view(text, parts[0].size()));
   const auto says = [&](const char* name, const std::string& wanted) {
     const auto found = head.find(name);
     return found != head.end() && found->is_string() && found->get<std::string>() == wanted;

@@ -6,6 +6,7 @@
 
 #include "superstep/base/encoding/base64.h"
 #include "superstep/base/file.h"
+#include "superstep/base/json.h"
 #include "superstep/edge/stream/frame.h"
 
 namespace superstep::edge {
@@ -45,7 +46,7 @@ void read_outcomes(const json& outcomes, StreamAccount& account) {
 template <class Read>
 auto read_file(const std::filesystem::path& file, const Read& read) {
   try {
-    return read(json::parse(read_text_file(file)));
+    return read(parse_json_or_throw(read_text_file(file)));
   } catch (const json::exception& error) {
     throw Error(ErrorCode::bad_file, fmt::format("is no account of a server: {}", error.what()),
                 file.string());

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "superstep/base/json.h"
 #include "superstep/edge/stream/cbor.h"
 #include "superstep/edge/stream/pack.h"
 #include "superstep/edge/stream/unpack.h"
@@ -219,7 +220,7 @@ StreamMessage decode_raw(std::span<const std::span<const std::byte>> parts) {
   constexpr std::size_t longest_head = 64 * 1024;
   if (parts[0].size() > longest_head) refuse("a head that is too long");
   const std::string_view bytes(reinterpret_cast<const char*>(parts[0].data()), parts[0].size());
-  const json head = json::parse(bytes, nullptr, false);
+  const json head = parse_json(bytes);
   if (!head.is_object() || text(head, "protocol") != raw_protocol) refuse("no message of a stream");
   const std::string type = text(head, "type");
   if (parts.size() != (type == "frame" ? 2U : 1U)) refuse("a message of another number of parts");

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "superstep/base/error.h"
+#include "superstep/base/json.h"
 #include "superstep/file/atoms/element.h"
 #include "superstep/file/atoms/extxyz.h"
 #include "superstep/file/hdf5/hdf5.h"
@@ -60,7 +61,7 @@ std::vector<int> elements_of(const Hdf5File& file) {
   const auto attributes = file.attributes();
   const auto found = attributes.find("parameters");
   const auto* text = found == attributes.end() ? nullptr : std::get_if<std::string>(&found->second);
-  const auto json = nlohmann::json::parse(text ? *text : "", nullptr, false);
+  const auto json = parse_json(text ? *text : "");
   const auto names = json.is_object() ? json.value("type_map", nlohmann::json()) : nlohmann::json();
   const Tensor types = file.read("type", ElementType::i64);
   std::vector<int> elements;

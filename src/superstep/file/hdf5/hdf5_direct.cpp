@@ -46,13 +46,22 @@ Handle open_file(const std::filesystem::path& path) {
   refuse(ErrorCode::bad_file, path.string(), fmt::format("cannot open the HDF5 file: {}", reason));
 }
 
+// Groups in one another. The library looks every name up from the root, level by level, so that its time
+// grows with the square of the depth: 3,000 levels took it half a minute. Files of instruments have ten
+// (chosen).
+constexpr std::ptrdiff_t deepest_groups = 64;
+
 // Every data set below the root, by H5Ovisit.
 struct Visit {
   std::vector<std::string> names;
+  bool too_deep = false;
 };
 
 herr_t keep_data_set(hid_t, const char* name, const H5O_info_t* info, void* out) {
-  if (info->type == H5O_TYPE_DATASET) static_cast<Visit*>(out)->names.emplace_back(name);
+  Visit& visit = *static_cast<Visit*>(out);
+  visit.too_deep = std::ranges::count(std::string_view(name), '/') >= deepest_groups;
+  if (visit.too_deep) return 1;  // ends the visit
+  if (info->type == H5O_TYPE_DATASET) visit.names.emplace_back(name);
   return 0;
 }
 
@@ -61,6 +70,9 @@ std::vector<std::string> data_set_names(const Handle& file, const std::filesyste
   if (H5Ovisit2(file.get(), H5_INDEX_NAME, H5_ITER_NATIVE, keep_data_set, &visit, H5O_INFO_BASIC) < 0)
     refuse(ErrorCode::bad_file, path.string(),
            fmt::format("cannot list the data sets: {}", last_error_text()));
+  if (visit.too_deep)
+    refuse(ErrorCode::bad_file, path.string(),
+           fmt::format("its groups are nested deeper than {} levels", deepest_groups));
   std::ranges::sort(visit.names);
   return visit.names;
 }

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "superstep/base/file.h"
+#include "superstep/base/json.h"
 #include "superstep/base/printable.h"
 #include "superstep/base/system/interrupt_check.h"
 #include "superstep/base/system/mapped_file.h"
@@ -105,7 +106,7 @@ std::filesystem::path weights_in(const std::filesystem::path& folder) {
 }
 
 std::map<std::string, std::vector<std::string>> shards_of(const std::filesystem::path& index) {
-  const auto parsed = nlohmann::json::parse(read_text_file(index), nullptr, false);
+  const auto parsed = parse_json(read_text_file(index));
   if (!parsed.is_object() || !parsed.contains("weight_map") || !parsed["weight_map"].is_object())
     throw Error(ErrorCode::bad_file, "this is no index of shards: it has no weight_map", index.string());
   std::map<std::string, std::vector<std::string>> shards;

@@ -17,6 +17,7 @@
 #include <sstream>
 
 #include "superstep/base/error.h"
+#include "superstep/base/json.h"
 #include "superstep/base/system/child_process.h"
 #include "superstep/base/system/interrupt.h"
 #include "superstep/lab/bench/peer_scripts.h"
@@ -71,7 +72,7 @@ Peer::Peer(const PeerSettings& settings) : Peer(settings.engine) {
   const std::string first = read_line();
   const std::string kind = first.substr(0, first.find(' '));
   const std::string rest = first.size() > kind.size() ? first.substr(kind.size() + 1) : "";
-  const nlohmann::json said = nlohmann::json::parse(kind == "ready" ? rest : "", nullptr, false);
+  const nlohmann::json said = parse_json(kind == "ready" ? rest : "");
   if (said.is_object() && said.contains("contender") && said["contender"].is_string())
     name_ = said["contender"].get<std::string>();
   else

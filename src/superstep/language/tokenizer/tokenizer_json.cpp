@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "superstep/base/error.h"
+#include "superstep/base/json.h"
 #include "superstep/base/printable.h"
 #include "superstep/language/tokenizer/tokenizer_state.h"
 
@@ -197,7 +198,7 @@ class Reader {
 }  // namespace
 
 Tokenizer Tokenizer::from_json(std::string_view text, const std::string& where) {
-  const json object = json::parse(text, nullptr, false);
+  const json object = parse_json(text);
   if (!object.is_object()) throw Error(ErrorCode::bad_file, "this is no JSON object", where);
   auto state = std::make_unique<State>();
   state->where = where;

@@ -5,6 +5,7 @@
 
 #include "superstep/base/error.h"
 #include "superstep/base/file.h"
+#include "superstep/base/json.h"
 #include "superstep/base/printable.h"
 #include "superstep/language/tokenizer/tokenizer_state.h"
 
@@ -42,7 +43,7 @@ WordForm word_form_beside(const std::filesystem::path& vocabulary) {
   const std::filesystem::path path = vocabulary.parent_path() / "tokenizer_config.json";
   WordForm form;
   if (!std::filesystem::exists(path)) return form;
-  const auto config = nlohmann::json::parse(read_text_file(path), nullptr, false);
+  const auto config = parse_json(read_text_file(path));
   if (!config.is_object()) throw Error(ErrorCode::bad_file, "this is no JSON object", path.string());
   const auto said = [&](const char* name, bool otherwise) {
     const auto found = config.find(name);

@@ -7,6 +7,7 @@
 
 #include "superstep/base/error.h"
 #include "superstep/base/file.h"
+#include "superstep/base/json.h"
 #include "superstep/file/safetensors.h"
 #include "superstep/physics/materials/atomic_units.h"
 
@@ -138,7 +139,7 @@ RunFolder RunFolder::open(const std::filesystem::path& folder) {
   if (!std::filesystem::exists(file))
     throw Error(ErrorCode::not_found, "holds no simulation", folder.string(),
                 "superstep md POTENTIAL --out FOLDER begins one");
-  const nlohmann::json json = nlohmann::json::parse(read_text_file(file), nullptr, false);
+  const nlohmann::json json = parse_json(read_text_file(file));
   if (json.is_discarded()) throw Error(ErrorCode::bad_file, "is no JSON", file.string());
   return RunFolder(folder, settings_from_json(json, file.string()));
 }

@@ -8,6 +8,7 @@
 
 #include "superstep/base/error.h"
 #include "superstep/base/file.h"
+#include "superstep/base/json.h"
 #include "superstep/base/progress.h"
 #include "superstep/base/random.h"
 #include "superstep/base/stopwatch.h"
@@ -234,7 +235,7 @@ class Run {
 
 double Sitting::ns_per_day() const { return steps_per_second() * timestep * seconds_per_day / fs_per_ns; }
 
-nlohmann::json Sitting::parameters() const { return nlohmann::json::parse(parameters_text); }
+nlohmann::json Sitting::parameters() const { return parse_json_or_throw(parameters_text); }
 
 std::unique_ptr<ForceField> make_force_field(const Settings& settings, data::Configuration& start,
                                              int threads) {

@@ -1,6 +1,7 @@
 #include "superstep/openmp/program/report_json.h"
 
-#include <fstream>
+#include "superstep/base/file.h"
+#include "superstep/base/json.h"
 
 namespace superstep::openmp {
 
@@ -18,9 +19,8 @@ nlohmann::json json_of(const RegionOutcome& region) { return nlohmann::json(regi
 
 ProgramReport read_program_report(const std::filesystem::path& file) {
   try {
-    std::ifstream stream(file);
     ProgramReport result;
-    result.json = nlohmann::json::parse(stream);
+    result.json = parse_json_or_throw(read_text_file(file));
     result.report = result.json.get<Report>();
     result.regions = result.json.at("regions").get<std::vector<RegionOutcome>>();
     return result;

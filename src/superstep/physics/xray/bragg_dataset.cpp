@@ -9,6 +9,7 @@
 #include <string>
 #include <utility>
 
+#include "superstep/base/json.h"
 #include "superstep/base/progress.h"
 #include "superstep/base/text.h"
 #include "superstep/file/check.h"
@@ -47,7 +48,7 @@ int stored_margin(const Hdf5File& file) {
   const auto attributes = file.attributes();
   const auto found = attributes.find("parameters");
   if (found == attributes.end() || !std::holds_alternative<std::string>(found->second)) return 0;
-  const auto parameters = nlohmann::json::parse(std::get<std::string>(found->second), nullptr, false);
+  const auto parameters = parse_json(std::get<std::string>(found->second));
   if (!parameters.is_object() || !parameters.contains("margin") || !parameters["margin"].is_number_integer())
     return 0;
   return parameters["margin"].get<int>();

@@ -8,6 +8,7 @@
 #include <map>
 
 #include "superstep/base/file.h"
+#include "superstep/base/json.h"
 #include "superstep/base/progress.h"
 #include "superstep/base/stopwatch.h"
 #include "superstep/base/system/folder_lock.h"
@@ -23,7 +24,7 @@ namespace {
 using nlohmann::json;
 
 json read_config(const std::filesystem::path& path) {
-  json config = json::parse(read_text_file(path), nullptr, false);
+  json config = parse_json(read_text_file(path));
   if (config.is_object() && config.value("schema", "") == "superstep-sample/1") return config;
   throw Error(ErrorCode::bad_file, "is not the configuration of a sampling run", path.string(),
               "choose another --out");

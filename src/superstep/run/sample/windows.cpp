@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "superstep/base/file.h"
+#include "superstep/base/json.h"
 #include "superstep/base/progress.h"
 #include "superstep/base/stopwatch.h"
 #include "superstep/base/system/interrupt.h"
@@ -51,7 +52,7 @@ std::vector<WindowResult> read_windows(const std::filesystem::path& path) {
   std::vector<WindowResult> windows;
   if (!std::filesystem::exists(path)) return windows;
   for (const std::string& line : split(read_text_file(path), '\n')) {
-    const nlohmann::json row = nlohmann::json::parse(line, nullptr, false);
+    const nlohmann::json row = parse_json(line);
     if (!row.is_object() || !row.contains("seconds")) continue;
     const auto number = [&](const char* name) {
       return row.contains(name) && row[name].is_number() ? row[name].get<double>() : nothing;

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "superstep/base/file.h"
+#include "superstep/base/json.h"
 #include "superstep/base/options.h"
 #include "superstep/base/printable.h"
 #include "superstep/base/stopwatch.h"
@@ -68,7 +69,7 @@ std::int64_t layers_of(const data::NamedWeights& named) {
 std::int64_t heads_of(const std::filesystem::path& config, std::int64_t width) {
   constexpr std::int64_t usual_head = 64;  // of all of BERT's sizes
   if (!std::filesystem::exists(config)) return std::max<std::int64_t>(1, width / usual_head);
-  const auto said = nlohmann::json::parse(read_text_file(config), nullptr, false);
+  const auto said = parse_json(read_text_file(config));
   if (!said.is_object()) throw Error(ErrorCode::bad_file, "this is no JSON object", config.string());
   const auto kind = said.find("model_type");
   if (kind != said.end() && kind->is_string() && *kind != "bert")

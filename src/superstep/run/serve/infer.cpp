@@ -9,6 +9,7 @@
 #include "superstep/base/measured_metric.h"
 #include "superstep/base/statistics.h"
 #include "superstep/base/stopwatch.h"
+#include "superstep/base/system/standard_streams.h"
 #include "superstep/base/thread_pool.h"
 #include "superstep/file/hdf5/hdf5.h"
 #include "superstep/onnx/writer.h"
@@ -18,9 +19,11 @@
 #include "superstep/run/serve/length_plans.h"
 #include "superstep/run/serve/published_weights.h"
 #include "superstep/run/serve/refine.h"
+#include "superstep/run/serve/sound.h"
 #include "superstep/run/serve/timing.h"
 #include "superstep/run/task.h"
 #include "superstep/run/train/checkpoint.h"
+#include "superstep/run/train/input_ranges.h"
 #include "superstep/run/train/run_directory.h"
 #include "superstep/transform/training/training_form.h"
 
@@ -230,27 +233,29 @@ void check_int8_options(const InferSettings& settings) {
 Weights load_weights(const std::filesystem::path& folder, bool to_train) {
   const RunDirectory directory = RunDirectory::open(folder);
   Weights weights{.settings = train_settings_from_json(directory.config()), .states = {}, .where = {}};
-  if (std::filesystem::exists(directory.best())) {
-    weights.where = directory.best().string();
-    weights.states = read_checkpoint(directory.best()).states;
-    if (!to_train) weights.states = served(std::move(weights.states));
-    return weights;
-  }
-  auto newest = read_newest_checkpoint(directory.checkpoints());
-  if (!newest)
+  const bool has_best = std::filesystem::exists(directory.best());
+  auto checkpoint = has_best ? std::optional(read_checkpoint(directory.best()))
+                             : read_newest_checkpoint(directory.checkpoints());
+  if (!checkpoint)
     throw Error(ErrorCode::not_found, "has no checkpoint yet", folder.string(),
                 "train for longer, or resume the run");
-  weights.where = directory.checkpoints().string();
-  weights.states = to_train ? std::move(newest->states) : served(std::move(newest->states));
+  weights.where = (has_best ? directory.best() : directory.checkpoints()).string();
+  weights.has_digest = checkpoint->has_digest;
+  if (!checkpoint->passed_over.empty())
+    tell(fmt::format("superstep: warning: {}; the checkpoint before it is used\n", checkpoint->passed_over));
+  weights.states = to_train ? std::move(checkpoint->states) : served(std::move(checkpoint->states));
+  if (!to_train) require_sound(weights.states, weights.where);
   return weights;
 }
 
 Weights load_weights_for(const TrainSettings& model, const std::filesystem::path& path, bool to_train) {
   if (is_published_weights(path)) {
     PublishedWeights published = load_published_weights(model, path);
+    if (!to_train) require_sound(published.states, path.string());
     return {.settings = model,
             .states = std::move(published.states),
             .where = path.string(),
+            .has_digest = false,
             .of_a_run = false,
             .unused = std::move(published.unused)};
   }
@@ -396,6 +401,26 @@ std::vector<std::string> outside_of_training(const Task& task, const Weights& we
   return task.outside(*learnt_from);
 }
 
+// What a user should know of the answers, and of the weights that gave them.
+void say_of_answers(const Served& served, InferReport& report) {
+  report.beyond_bounds = beyond_bounds_of(served);
+  for (const Tensor& output : served.outputs)
+    report.not_finite = std::max(report.not_finite, rows_not_finite(output));
+}
+
+void say_of_weights(const InferSettings& settings, const Weights& weights, const Model& model,
+                    const Task& task, ThreadPool& pool, InferReport& report) {
+  report.unused_weights = weights.unused;
+  report.without_digest = weights.of_a_run && !weights.has_digest;
+  if (!weights.of_a_run || settings.input.empty()) return;
+  report.outside = outside_of_training(task, weights, pool);
+  const OutsideOfRanges beyond = count_outside(task, model, read_input_ranges(settings.weights), pool);
+  if (beyond.samples > 0)
+    report.outside.push_back(
+        fmt::format("{} of {} samples have values of '{}' outside of the range that the training had",
+                    beyond.samples, task.size(), beyond.input));
+}
+
 void check_lengths(const InferSettings& settings) {
   if (settings.lengths.empty()) return;
   const char* why = settings.precision == "int8" ? "bytes are calibrated on one length"
@@ -507,16 +532,14 @@ InferReport infer(const InferSettings& given) {
   if (!model.numbers_samples()) of_one_call(served, model.whole_outputs());
   if (written)
     write_outputs(settings.output, served.ports, served.outputs, settings, *task, seconds_of_sample);
-  report.beyond_bounds = beyond_bounds_of(served);
+  say_of_answers(served, report);
   report.metrics = std::move(served.metrics);
   if (answers_first) timings = timings_of(executables, *task, batch, pool, effort_behind(plans != nullptr));
   add_timings(timings, report);
   report.plan = executables[0]->summary();
   report.passes = settings.passes;
   if (plans) report.lengths = plans->used();
-  if (weights) report.unused_weights = weights->unused;
-  if (weights && weights->of_a_run && !settings.input.empty())
-    report.outside = outside_of_training(*task, *weights, pool);
+  if (weights) say_of_weights(settings, *weights, model, *task, pool, report);
   return report;
 }
 

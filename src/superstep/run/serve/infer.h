@@ -18,8 +18,9 @@ namespace superstep::run {
 struct Weights {
   TrainSettings settings;
   std::map<std::string, Tensor> states;
-  std::string where;                // the file they came from
-  bool of_a_run = true;             // false: of a file that another program wrote (published_weights.h)
+  std::string where;       // the file they came from
+  bool has_digest = true;  // false: of an older version's run: nobody knows whether they are as written
+  bool of_a_run = true;    // false: of a file that another program wrote (published_weights.h)
   std::vector<std::string> unused;  // arrays of such a file that the model does not have
 };
 
@@ -71,6 +72,8 @@ struct InferReport {
                              // 0: of a machine that is modelled
   target::PlanSummary plan;
   int passes = 0;                    // with masks: outputs are their means, and a spread is beside each
+  std::int64_t not_finite = 0;       // samples of which an output is NaN or infinite
+  bool without_digest = false;       // of a run of an older version: nobody knows whether they are as written
   std::int64_t beyond_bounds = 0;    // results of a model file that --bound left no room for
   std::vector<std::string> outside;  // samples unlike what the weights were learnt from, a line each
   std::vector<std::string> unused_weights;  // arrays of the user's file that the model does not have

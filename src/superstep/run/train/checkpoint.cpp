@@ -86,6 +86,7 @@ void write_checkpoint_file(const std::filesystem::path& file, const Checkpoint& 
   content.metadata["signature"] = checkpoint.signature;
   content.metadata["step"] = std::to_string(checkpoint.step);
   content.metadata["seconds"] = fmt::format("{}", checkpoint.seconds);
+  content.metadata[data::digest_entry] = data::digest_of(content);
   data::write_safetensors(file, content);
 }
 
@@ -100,6 +101,11 @@ void write_checkpoint(const std::filesystem::path& folder, const Checkpoint& che
 Checkpoint read_checkpoint(const std::filesystem::path& file) {
   data::SafetensorsFile content = data::read_safetensors(file);
   const std::string where = file.string();
+  const bool has_digest = content.metadata.contains(data::digest_entry);
+  if (has_digest && content.metadata[data::digest_entry] != data::digest_of(content))
+    throw Error(ErrorCode::bad_file, "is not what was written: it has another SHA-256 than it says", where,
+                "the file is damaged, or somebody changed it; take a copy, or an earlier checkpoint");
+  content.metadata.erase(data::digest_entry);
   if (metadata(content, "format", where) != format_name)
     throw Error(ErrorCode::bad_file,
                 fmt::format("is of format '{}', not {}", content.metadata["format"], format_name), where,
@@ -109,6 +115,7 @@ Checkpoint read_checkpoint(const std::filesystem::path& file) {
                         .step = parse_number<std::int64_t>(metadata(content, "step", where), where),
                         .seconds = parse_number<double>(metadata(content, "seconds", where), where),
                         .states = std::move(content.tensors),
+                        .has_digest = has_digest,
                         .notes = std::move(content.metadata)};
   if (state_signature(checkpoint.states) != checkpoint.signature)
     throw Error(ErrorCode::bad_file, "the states do not match their signature", where, "the file is damaged");
@@ -119,7 +126,9 @@ std::optional<Checkpoint> read_newest_checkpoint(const std::filesystem::path& fo
   std::optional<Error> first_error;
   for (const auto& file : checkpoint_files(folder)) {
     try {
-      return read_checkpoint(file);
+      Checkpoint checkpoint = read_checkpoint(file);
+      if (first_error) checkpoint.passed_over = first_error->what();
+      return checkpoint;
     } catch (const Error& error) {
       if (!first_error) first_error = error;
     }

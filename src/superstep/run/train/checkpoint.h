@@ -18,6 +18,8 @@ struct Checkpoint {
   std::int64_t step = 0;                     // steps done
   double seconds = 0;                        // of training so far, over all sittings
   std::map<std::string, Tensor> states;      // parameters, moments, counters
+  std::string passed_over;                   // why the one after it was not read; empty: there is none
+  bool has_digest = true;                    // false: of an older version, which wrote none
   std::map<std::string, std::string> notes;  // best metric and the like
 };
 

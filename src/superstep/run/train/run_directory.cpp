@@ -6,6 +6,7 @@
 
 #include "superstep/base/error.h"
 #include "superstep/base/file.h"
+#include "superstep/base/json.h"
 #include "superstep/base/text.h"
 
 namespace superstep::run {
@@ -14,7 +15,7 @@ namespace {
 using nlohmann::json;
 
 json parse_json_file(const std::filesystem::path& path) {
-  json value = json::parse(read_text_file(path), nullptr, false);
+  json value = parse_json(read_text_file(path));
   if (value.is_discarded())
     throw Error(ErrorCode::bad_file, "is not JSON", path.string(), "the file is damaged");
   return value;
@@ -81,7 +82,7 @@ std::vector<nlohmann::json> RunDirectory::read_log() const {
   std::vector<json> lines;
   if (!std::filesystem::exists(metrics())) return lines;
   for (const std::string& text : split(read_text_file(metrics()), '\n')) {
-    json line = json::parse(text, nullptr, false);
+    json line = parse_json(text);
     if (line.is_object()) lines.push_back(std::move(line));  // the last line of a killed run may be half
   }
   return lines;

@@ -23,6 +23,7 @@
 #include "superstep/run/task.h"
 #include "superstep/run/train/checkpoint.h"
 #include "superstep/run/train/feeder.h"
+#include "superstep/run/train/input_ranges.h"
 #include "superstep/run/train/run_directory.h"
 #include "superstep/run/train/run_keeper.h"
 #include "superstep/run/train/train_observer.h"
@@ -54,6 +55,7 @@ class Training {
     model_.settle_written_batch(settings_.batch);
     compile();
     open_folder();
+    look_at_inputs();
     tell_model();
     tell_beginning();
   }
@@ -192,6 +194,15 @@ class Training {
     // The end of an epoch that is made again is logged again: what a sitting that was killed said of it goes.
     const std::int64_t logged = stopped_before_its_epoch_ended() ? state_.step - 1 : state_.step;
     keeper_.begin(to_json(settings_), logged, record::environment_record(settings_.replicas));
+  }
+
+  // What the model will be asked later is held against what it learnt from; what is odd about that is told.
+  void look_at_inputs() {
+    if (options_.resume || world_.rank() > 0) return;
+    const InputSurvey survey = survey_inputs(*task_, model_, task_->training_count(), pool_);
+    if (keeper_.writes()) write_input_ranges(keeper_.folder(), survey);
+    if (!options_.tell) return;
+    for (const std::string& line : survey.findings()) options_.tell("warning: " + line);
   }
 
   void resume_from(const Checkpoint& checkpoint) {
@@ -381,6 +392,7 @@ class Training {
     observer_.finished();
     if (!keeper_.writes()) return report;
     checkpoint();
+    write_self_test();
     model_.write_onnx(keeper_.directory().model(), served(states_of(*executable_)));
     json line{{"step", state_.step}, {"event", "finished"}, {"seconds", run_seconds()}};
     for (const Metric& metric : report.metrics) line[metric.name] = metric.value;
@@ -389,6 +401,16 @@ class Training {
     keeper_.log(line);
     write_curve();
     return report;
+  }
+
+  // Of the weights that are served: the best, where something validated.
+  void write_self_test() {
+    const std::filesystem::path best = keeper_.directory().best();
+    const std::map<std::string, Tensor> states =
+        served(std::filesystem::exists(best) ? read_checkpoint(best).states : states_of(*executable_));
+    executable_->release_working_memory();
+    if (const auto test = validation_->self_test(model_, states))
+      run::write_self_test(keeper_.folder(), states, *test);
   }
 
   void add_speed(TrainReport& report, double waited) const {

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "superstep/run/train/checkpoint.h"
+#include "superstep/run/train/input_ranges.h"
 #include "superstep/workload/training_curve.h"
 
 namespace superstep::run {
@@ -45,6 +46,24 @@ std::vector<Metric> Validation::quality(target::Executable& trained, std::int64_
   std::vector<std::int64_t> indices(static_cast<std::size_t>(last - first));
   std::iota(indices.begin(), indices.end(), first);
   return task_.quality(indices, predict(trained, indices));
+}
+
+std::optional<SelfTest> Validation::self_test(const Model& model,
+                                              const std::map<std::string, Tensor>& states) {
+  constexpr std::int64_t samples = 4;  // chosen: a moment's work
+  const std::vector<InputPort> ports = row_inputs(model);
+  const std::vector<std::int64_t> indices = spread_over(0, task_.size(), samples);
+  if (ports.empty() || indices.empty() || model.recipe().passes > 0 || !model.whole_outputs().empty())
+    return std::nullopt;
+  SelfTest test{.precision = model.settings().precision};
+  const std::vector<Tensor> inputs = filled_inputs(task_, ports, indices, pool_);
+  for (std::size_t i = 0; i < ports.size(); ++i) test.inputs.emplace(ports[i].name, inputs[i]);
+  evaluator_.set_parameters(states, "the trained model");
+  const std::vector<Tensor> outputs = evaluator_.predict(task_, indices, pool_);
+  evaluator_.release();
+  const graph::Graph graph = model.inference()(1);
+  for (std::size_t i = 0; i < outputs.size(); ++i) test.outputs.emplace(graph.outputs()[i].name, outputs[i]);
+  return test;
 }
 
 nlohmann::json Validation::curve_points(target::Executable& trained, std::int64_t epoch) {

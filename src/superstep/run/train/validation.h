@@ -11,6 +11,7 @@
 #include "superstep/base/thread_pool.h"
 #include "superstep/run/model.h"
 #include "superstep/run/serve/evaluate.h"
+#include "superstep/run/serve/self_test.h"
 #include "superstep/run/task.h"
 
 namespace superstep::run {
@@ -27,6 +28,10 @@ class Validation {
   // Of the first `most` samples after those of training; empty where there are none. Takes the working memory
   // of `trained`, which gets it back with its next run. Throws Error (interrupted) on Ctrl-C.
   std::vector<Metric> quality(target::Executable& trained, std::int64_t most);
+
+  // What a model of these parameters says of a few samples, for its self-test. Nothing of a model whose
+  // samples are no rows, or that drops out at random.
+  std::optional<SelfTest> self_test(const Model& model, const std::map<std::string, Tensor>& states);
 
   // Of a task that keeps a curve (workload/training_curve.h), what its line says of up to 64 validation
   // samples and up to 64 of training, as far as there are any: validation_errors and training_errors. Empty

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <atomic>
 #include <map>
 #include <optional>
 #include <string_view>
@@ -15,6 +16,8 @@ namespace {
 grpc::StatusCode code_of(int status) {
   switch (status) {
     case status::bad_request: return grpc::StatusCode::INVALID_ARGUMENT;
+    case status::unauthorized: return grpc::StatusCode::UNAUTHENTICATED;
+    case status::forbidden: return grpc::StatusCode::PERMISSION_DENIED;
     case status::not_found: return grpc::StatusCode::NOT_FOUND;
     case status::too_large:
     case status::too_many: return grpc::StatusCode::RESOURCE_EXHAUSTED;
@@ -41,14 +44,83 @@ grpc::ByteBuffer buffer_of(const std::string& bytes) {
   return {&slice, 1};
 }
 
+// Who asks, as the door knows them.
+struct Asker {
+  std::string where, peer, token, method;
+};
+
+// "ipv4:127.0.0.1:1234", "ipv6:%5B::1%5D:1234", "unix:..." without the port.
+std::string address_of(std::string where) {
+  where = where.substr(where.find(':') + 1);
+  const std::size_t open = where.find("%5B"), close = where.find("%5D");
+  if (open != std::string::npos && close != std::string::npos)
+    return where.substr(open + 3, close - open - 3);
+  return where.substr(0, where.rfind(':'));
+}
+
+// A question under way: counted, logged, and a part of its peer's share.
+class Question {
+ public:
+  // Throws StatusError where the peer has its share.
+  Question(const CallSite& site, const Asker& asker) : door_(site.door), asker_(asker) {
+    door_.grpc.request_began();
+    of_peer_ = door_.peers.add_request(asker.peer);
+    if (of_peer_) return;
+    finish(RequestEnd::peer_share, status::too_many);
+    throw StatusError{status::too_many, "this address has as many requests under way as it may"};
+  }
+  ~Question() {
+    if (!ended_) finish(RequestEnd::unsent, 0);
+    if (of_peer_) door_.peers.drop_request(asker_.peer);
+    door_.peers.give_bytes(asker_.peer, bytes_);
+  }
+  Question(const Question&) = delete;
+  Question& operator=(const Question&) = delete;
+
+  // Of the message; throws StatusError.
+  MemoryBudget::Share book(std::size_t message_bytes, MemoryBudget& budget) {
+    bytes_in_ = message_bytes;
+    const std::size_t bytes = bytes_of_request(message_bytes);
+    if (!door_.peers.take_bytes(asker_.peer, bytes)) {
+      finish(RequestEnd::peer_share, status::too_many);
+      throw StatusError{status::too_many, "this address has as much memory in requests as it may; try again"};
+    }
+    bytes_ = bytes;
+    MemoryBudget::Share share = budget.take(bytes);
+    if (share) return share;
+    finish(RequestEnd::no_memory, status::unavailable);
+    throw StatusError{status::unavailable, "the server has no memory left for this request; try again"};
+  }
+  // The first is what counts.
+  void finish(RequestEnd end, int status, std::size_t bytes_out = 0) {
+    if (std::exchange(ended_, true)) return;
+    door_.grpc.request_ended(end, status);
+    door_.log_request({.door = "grpc",
+                       .peer = asker_.where,
+                       .method = asker_.method,
+                       .path = asker_.method,
+                       .token = asker_.token,
+                       .status = status,
+                       .end = end,
+                       .bytes_in = bytes_in_,
+                       .bytes_out = bytes_out,
+                       .took = Clock::now() - began_});
+  }
+
+ private:
+  Door& door_;
+  const Asker asker_;
+  const Clock::time_point began_ = Clock::now();
+  std::size_t bytes_ = 0, bytes_in_ = 0;
+  bool ended_ = false, of_peer_ = false;
+};
+
 // A message that came, in one piece, and its share of the memory.
 class Message {
  public:
   // Throws StatusError.
-  Message(const grpc::ByteBuffer& buffer, MemoryBudget& budget)
-      : share_(budget.take(bytes_of_request(buffer.Length(), true))) {
-    if (!share_)
-      throw StatusError{status::unavailable, "the server has no memory left for this request; try again"};
+  Message(const grpc::ByteBuffer& buffer, Question& question, MemoryBudget& budget)
+      : share_(question.book(buffer.Length(), budget)) {
     if (!buffer.TrySingleSlice(&slice_).ok() && !buffer.DumpToSingleSlice(&slice_).ok())
       throw StatusError{status::our_fault, "the message cannot be read"};
   }
@@ -74,7 +146,7 @@ void ask(const CallSite& site, const std::shared_ptr<Message>& message,
 
 std::string server_live(const CallSite&, onnx::Bytes) { return encode_flag(true); }
 std::string server_ready(const CallSite& site, onnx::Bytes) {
-  return encode_flag(site.inference.repository().is_open());
+  return encode_flag(site.inference.repository().is_ready());
 }
 std::string server_metadata(const CallSite& site, onnx::Bytes) {
   return encode_server_metadata(site.settings.server_version, {});
@@ -82,7 +154,7 @@ std::string server_metadata(const CallSite& site, onnx::Bytes) {
 std::string model_ready(const CallSite& site, onnx::Bytes message) {
   const ModelName name = decode_model_name(message);
   const ModelService& model = site.inference.model(name.name);
-  return encode_flag(site.inference.repository().is_open() && model.find(name.version) != nullptr);
+  return encode_flag(site.inference.repository().is_ready() && model.find(name.version) != nullptr);
 }
 std::string model_metadata(const CallSite& site, onnx::Bytes message) {
   const ModelName name = decode_model_name(message);
@@ -96,66 +168,88 @@ using AnswerAtOnce = std::string (*)(const CallSite& site, onnx::Bytes message);
 // call may be over, and this gone, before that returns.
 class Call : public grpc::ServerGenericBidiReactor {
  public:
-  Call(const CallSite& site, const grpc::GenericCallbackServerContext& context, AnswerAtOnce at_once)
-      : site_(site), deadline_(deadline_of(context)), at_once_(at_once) {
+  Call(const CallSite& site, const grpc::GenericCallbackServerContext& context, const Asker& asker,
+       AnswerAtOnce at_once)
+      : site_(site), question_(site, asker), deadline_(deadline_of(context)), at_once_(at_once) {
     site_.busy.begin();
     StartRead(&message_);
   }
   void OnReadDone(bool ok) override {
-    if (!ok) return Finish({grpc::StatusCode::INVALID_ARGUMENT, "the call brings no message"});
+    if (!ok) return fail({status::bad_request, "the call brings no message"});
     try {
-      const auto message = std::make_shared<Message>(message_, site_.budget);
+      const auto message = std::make_shared<Message>(message_, question_, site_.budget);
       message_.Clear();
       if (!at_once_) return ask(site_, message, deadline_, [this](auto answer) { tell(std::move(answer)); });
       answer_ = buffer_of(at_once_(site_, message->bytes()));
     } catch (...) {
-      return Finish(status_of(status_error(std::current_exception())));
+      return fail(status_error(std::current_exception()));
     }
-    StartWriteAndFinish(&answer_, grpc::WriteOptions(), grpc::Status::OK);
+    send();
   }
+  void OnCancel() override { cancelled_ = true; }
   void OnDone() override {
+    question_.finish(cancelled_ ? RequestEnd::unsent : RequestEnd::answered, cancelled_ ? 0 : status_,
+                     bytes_out_);
     Busy& busy = site_.busy;
     delete this;  // with its share of the memory, before it counts as ended
     busy.end();
   }
 
  private:
+  void fail(const StatusError& error) {
+    status_ = error.status;
+    Finish(status_of(error));
+  }
+  void send() {
+    bytes_out_ = answer_.Length();
+    StartWriteAndFinish(&answer_, grpc::WriteOptions(), grpc::Status::OK);
+  }
   void tell(Inference::Answer answer) {
-    if (answer.failure) return Finish(status_of(*answer.failure));
+    if (answer.failure) return fail(*answer.failure);
     try {
       answer_ = buffer_of(encode_infer_message(answer));
     } catch (...) {
-      return Finish(status_of(status_error(std::current_exception())));
+      return fail(status_error(std::current_exception()));
     }
     held_ = std::move(answer.memory);
-    StartWriteAndFinish(&answer_, grpc::WriteOptions(), grpc::Status::OK);
+    send();
   }
 
   const CallSite site_;
+  Question question_;
   const std::optional<Clock::time_point> deadline_;
   const AnswerAtOnce at_once_;  // null: a model is asked
   grpc::ByteBuffer message_, answer_;
   MemoryBudget::Share held_;
+  std::atomic<bool> cancelled_ = false;
+  int status_ = 200;
+  std::size_t bytes_out_ = 0;
 };
 
 // Question after question, each answered before the next is read: a failure is an answer, too.
 class StreamCall : public grpc::ServerGenericBidiReactor {
  public:
-  explicit StreamCall(const CallSite& site) : site_(site) { StartRead(&message_); }
+  StreamCall(const CallSite& site, Asker asker) : site_(site), asker_(std::move(asker)) {
+    StartRead(&message_);
+  }
   void OnReadDone(bool ok) override {
     if (!ok) return Finish(grpc::Status::OK);  // the client has said all it wanted
     site_.busy.begin();
     try {
-      const auto message = std::make_shared<Message>(message_, site_.budget);
+      question_.emplace(site_, asker_);
+      const auto message = std::make_shared<Message>(message_, *question_, site_.budget);
       message_.Clear();
       return ask(site_, message, std::nullopt, [this](auto answer) { tell(std::move(answer)); });
     } catch (...) {
-      answer_ = buffer_of(encode_stream_failure(status_error(std::current_exception()).message, {}));
+      fail(status_error(std::current_exception()), {});
     }
     StartWrite(&answer_);
   }
   void OnWriteDone(bool ok) override {
     held_ = {};
+    if (question_)
+      question_->finish(ok ? RequestEnd::answered : RequestEnd::unsent, ok ? status_ : 0, answer_.Length());
+    question_.reset();
     site_.busy.end();
     if (!ok) return Finish({grpc::StatusCode::CANCELLED, "the client is gone"});
     StartRead(&message_);
@@ -163,29 +257,65 @@ class StreamCall : public grpc::ServerGenericBidiReactor {
   void OnDone() override { delete this; }
 
  private:
+  void fail(const StatusError& error, const std::string& id) {
+    status_ = error.status;
+    answer_ = buffer_of(encode_stream_failure(error.message, id));
+  }
   void tell(Inference::Answer answer) {
+    status_ = 200;
     try {
-      answer_ = buffer_of(answer.failure ? encode_stream_failure(answer.failure->message, answer.id)
-                                         : encode_stream_answer(encode_infer_message(answer)));
+      if (answer.failure)
+        fail(*answer.failure, answer.id);
+      else
+        answer_ = buffer_of(encode_stream_answer(encode_infer_message(answer)));
     } catch (...) {
-      answer_ = buffer_of(encode_stream_failure(status_error(std::current_exception()).message, answer.id));
+      fail(status_error(std::current_exception()), answer.id);
     }
     held_ = std::move(answer.memory);
     StartWrite(&answer_);
   }
 
   const CallSite site_;
+  const Asker asker_;
+  std::optional<Question> question_;
   grpc::ByteBuffer message_, answer_;
   MemoryBudget::Share held_;
+  int status_ = 200;
 };
 
-class UnknownCall : public grpc::ServerGenericBidiReactor {
+// One that is not let in, or asks for what there is not.
+class RefusedCall : public grpc::ServerGenericBidiReactor {
  public:
-  explicit UnknownCall(const std::string& method) {
-    Finish({grpc::StatusCode::UNIMPLEMENTED, fmt::format("there is no method '{}' here", method)});
-  }
+  explicit RefusedCall(grpc::Status why) { Finish(std::move(why)); }
   void OnDone() override { delete this; }
 };
+
+std::string authorization_of(const grpc::GenericCallbackServerContext& context) {
+  const auto found = context.client_metadata().find("authorization");
+  return found == context.client_metadata().end() ? std::string()
+                                                  : std::string(found->second.data(), found->second.size());
+}
+
+// What is not let in is a request, too: counted and logged.
+grpc::ServerGenericBidiReactor* refused(const CallSite& site, const Asker& asker, RequestEnd end,
+                                        const StatusError& why, grpc::Status status) {
+  try {
+    Question(site, asker).finish(end, why.status);
+  } catch (const StatusError& full) {
+    return new RefusedCall(status_of(full));
+  }
+  return new RefusedCall(std::move(status));
+}
+
+// Null: `asker` may.
+grpc::ServerGenericBidiReactor* refused_by_token(const CallSite& site, Asker& asker,
+                                                 const std::string& authorization, Scope scope) {
+  const Tokens::Judged judged = site.door.tokens.judge(authorization, scope);
+  asker.token = judged.name;
+  if (judged.verdict == Tokens::Verdict::good) return nullptr;
+  const StatusError error = refusal_of(judged.verdict, scope);
+  return refused(site, asker, RequestEnd::no_token, error, status_of(error));
+}
 
 }  // namespace
 
@@ -197,10 +327,23 @@ grpc::ServerGenericBidiReactor* InferenceCalls::CreateReactor(grpc::GenericCallb
   const std::string& path = context->method();
   const std::string_view method =
       path.starts_with(service) ? std::string_view(path).substr(service.size()) : std::string_view();
-  if (method == "ModelStreamInfer") return new StreamCall(site_);
+  Asker asker{.where = context->peer(), .peer = peer_of(address_of(context->peer())), .method = path};
+  const bool asks_model = method == "ModelInfer" || method == "ModelStreamInfer";
+  const bool is_health = method == "ServerLive" || method == "ServerReady";
+  if (!is_health)
+    if (auto* refusal = refused_by_token(site_, asker, authorization_of(*context),
+                                         asks_model ? Scope::infer : Scope::read))
+      return refusal;
+  if (method == "ModelStreamInfer") return new StreamCall(site_, std::move(asker));
   const auto found = methods.find(method);
-  if (found == methods.end()) return new UnknownCall(path);
-  return new Call(site_, *context, found->second);
+  if (found == methods.end())
+    return refused(site_, asker, RequestEnd::answered, {status::not_found, {}},
+                   {grpc::StatusCode::UNIMPLEMENTED, fmt::format("there is no method '{}' here", path)});
+  try {
+    return new Call(site_, *context, asker, found->second);
+  } catch (const StatusError& error) {
+    return new RefusedCall(status_of(error));
+  }
 }
 
 }  // namespace superstep::edge

@@ -37,6 +37,7 @@ struct CallSite {
   const GrpcSettings& settings;
   const Inference& inference;
   MemoryBudget& budget;
+  Door& door;
   Busy& busy;
 };
 

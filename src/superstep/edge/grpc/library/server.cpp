@@ -8,18 +8,31 @@
 namespace superstep::edge {
 namespace {
 
+std::shared_ptr<grpc::ServerCredentials> credentials_of(const TlsFiles& files) {
+  if (!files) return grpc::InsecureServerCredentials();
+  static_cast<void>(tls_context(files));  // says what is wrong with them
+  const TlsTexts texts = read_tls(files);
+  grpc::SslServerCredentialsOptions options(texts.client_ca.empty()
+                                                ? GRPC_SSL_DONT_REQUEST_CLIENT_CERTIFICATE
+                                                : GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY);
+  options.pem_root_certs = texts.client_ca;
+  options.pem_key_cert_pairs.push_back({texts.key, texts.certificate});
+  return grpc::SslServerCredentials(options);
+}
+
 class LibraryServer : public GrpcServer {
  public:
-  LibraryServer(const GrpcSettings& settings, const Inference& inference, MemoryBudget& budget)
+  LibraryServer(const GrpcSettings& settings, const Inference& inference, MemoryBudget& budget, Door& door)
       : settings_(settings),
-        calls_({.settings = settings_, .inference = inference, .budget = budget, .busy = busy_}) {
+        calls_(
+            {.settings = settings_, .inference = inference, .budget = budget, .door = door, .busy = busy_}) {
     gpr_set_log_function([](gpr_log_func_args*) {});  // what concerns a user is said by errors here
     const bool v6 = settings.address.find(':') != std::string::npos;
     const std::string where =
         fmt::format("{}:{}", v6 ? "[" + settings.address + "]" : settings.address, settings.port);
     grpc::ServerBuilder builder;
     int port = 0;
-    builder.AddListeningPort(where, grpc::InsecureServerCredentials(), &port);
+    builder.AddListeningPort(where, credentials_of(settings.tls), &port);
     set_limits(builder);
     builder.RegisterCallbackGenericService(&calls_);
     server_ = builder.BuildAndStart();
@@ -62,8 +75,8 @@ class LibraryServer : public GrpcServer {
 }  // namespace
 
 std::unique_ptr<GrpcServer> start_grpc_server(const GrpcSettings& settings, const Inference& inference,
-                                              MemoryBudget& budget) {
-  return std::make_unique<LibraryServer>(settings, inference, budget);
+                                              MemoryBudget& budget, Door& door) {
+  return std::make_unique<LibraryServer>(settings, inference, budget, door);
 }
 
 }  // namespace superstep::edge

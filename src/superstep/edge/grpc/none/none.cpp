@@ -4,7 +4,7 @@
 
 namespace superstep::edge {
 
-std::unique_ptr<GrpcServer> start_grpc_server(const GrpcSettings&, const Inference&, MemoryBudget&) {
+std::unique_ptr<GrpcServer> start_grpc_server(const GrpcSettings&, const Inference&, MemoryBudget&, Door&) {
   throw Error(ErrorCode::unsupported, "this program was built without gRPC", "--grpc",
               "install libgrpc++-dev and build anew; HTTP answers the same requests");
 }

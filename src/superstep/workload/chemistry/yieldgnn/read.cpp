@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "superstep/base/file.h"
+#include "superstep/base/json.h"
 #include "superstep/base/text.h"
 #include "superstep/baseline/in_file.h"
 #include "superstep/file/csv.h"
@@ -195,7 +196,7 @@ class JsonReaction {
 };
 
 std::vector<Reaction> read_json(const std::filesystem::path& path) {
-  const json all = json::parse(read_text_file(path), nullptr, false);
+  const json all = parse_json(read_text_file(path));
   if (all.is_discarded() || !all.is_array())
     throw Error(ErrorCode::bad_file, "is no JSON list of reactions", path.string());
   std::vector<Reaction> reactions;

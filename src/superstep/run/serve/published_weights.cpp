@@ -45,6 +45,31 @@ std::string difference(const std::string& state, const Shape& shape, const data:
               path.string(), "build the model with the --set options of the file's sizes");
 }
 
+// Buffers that are made anew, counts of training, and what another head than the model's has.
+constexpr const char* harmless_names[] = {"*rotary_emb.inv_freq", "h.#.attn.bias", "h.#.attn.masked_bias",
+                                          "*num_batches_tracked", "embeddings.position_ids"};
+
+// What stands among the arrays that were taken changes what the model computes, as does what has a place in a
+// model of this kind: a bias, a layer more, a head of its own.
+void refuse_left_out(const data::WeightFile& file, const std::set<const data::Weight*>& used,
+                     std::span<const data::NameRule> rules, const std::filesystem::path& path) {
+  constexpr std::size_t most_names = 8;
+  const std::vector<const data::Weight*> unused = data::unused_weights(file, used, harmless_names),
+                                         among = data::among_used(unused, used);
+  std::vector<std::string> names;
+  for (const data::Weight* weight : unused)
+    if (std::ranges::find(among, weight) != among.end() || data::is_named_by(rules, weight->name))
+      names.push_back(printable(weight->name));
+  if (names.empty()) return;
+  const std::size_t count = names.size();
+  if (count > most_names) names.resize(most_names);
+  throw Error(ErrorCode::unsupported,
+              fmt::format("the model would leave out {} of the file's arrays: {}{}", count, join(names, ", "),
+                          count > most_names ? ", ..." : ""),
+              path.string(),
+              "build the model with the --set options of the file's sizes, where it has a place for them");
+}
+
 }  // namespace
 
 bool is_published_weights(const std::filesystem::path& path) {
@@ -79,6 +104,7 @@ PublishedWeights load_published_weights(const TrainSettings& settings, const std
     weights.states.emplace(state, data::arranged(*found.rule, *found.weight, heads_of(*found.rule, options)));
   }
   if (!differences.empty()) refuse(differences, graph.states().size(), path);
+  refuse_left_out(file, used, workload.weight_names(), path);
   for (const data::Weight& weight : file.weights())
     if (!used.contains(&weight)) weights.unused.push_back(weight.name);
   return weights;

@@ -126,7 +126,9 @@ Model::Model(TrainSettings settings)
 const workload::Recipe& Model::recipe() const { return workload::find_recipe(*workload_, settings_.recipe); }
 
 std::unique_ptr<Task> Model::open_task(const TaskSettings& settings) const {
-  return user_ ? user_->open_task(settings) : run::open_task(*workload_, settings);
+  if (user_) return user_->open_task(settings);
+  as_described()(1);  // options that it cannot be built with are refused before data are made or read for it
+  return run::open_task(*workload_, settings);
 }
 
 std::int64_t Model::fixed_batch() const { return user_ ? user_->fixed_batch() : 0; }

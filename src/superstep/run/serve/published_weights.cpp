@@ -3,12 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <filesystem>
 #include <set>
 
 #include "superstep/base/options.h"
 #include "superstep/base/printable.h"
 #include "superstep/base/text.h"
 #include "superstep/file/weights/names.h"
+#include "superstep/language/model_config.h"
 #include "superstep/run/model.h"
 
 namespace superstep::run {
@@ -70,6 +73,33 @@ void refuse_left_out(const data::WeightFile& file, const std::set<const data::We
               "build the model with the --set options of the file's sizes, where it has a place for them");
 }
 
+// What an array's shape does not tell: the same arrays are another model with other heads, norms or
+// positions.
+void require_same_numbers(const data::WeightFile& file, const std::string& workload, const Options& options) {
+  const bool has_config =
+      file.format() == "GGUF" || std::filesystem::exists(file.path().parent_path() / "config.json");
+  if (!has_config || (workload != "llama" && workload != "gpt2")) return;
+  const language::ModelConfig config = language::model_config(file);
+  std::vector<std::string> others;
+  const auto compare = [&](const char* option, double said) {
+    const double given = options.number(option, 0, 1e15);
+    if (std::abs(given - said) > 1e-6 * said)
+      others.push_back(fmt::format("{}={:g} (given: {:g})", option, said, given));
+  };
+  compare("heads", static_cast<double>(config.heads));
+  if (workload == "llama") {
+    compare("key-heads", static_cast<double>(config.key_heads));
+    compare("epsilon", config.epsilon);
+    compare("base", config.rotary_base);
+    const std::string scaling = options.text("rope-scaling");
+    if (language::rotary_scaling_from_text(scaling) != config.scaling)
+      others.push_back(fmt::format("another rope-scaling (given: {})", scaling));
+  }
+  if (others.empty()) return;
+  throw Error(ErrorCode::invalid_argument, fmt::format("the file is of a model with {}", join(others, ", ")),
+              file.path().string(), "give these as --set options");
+}
+
 }  // namespace
 
 bool is_published_weights(const std::filesystem::path& path) {
@@ -104,6 +134,7 @@ PublishedWeights load_published_weights(const TrainSettings& settings, const std
     weights.states.emplace(state, data::arranged(*found.rule, *found.weight, heads_of(*found.rule, options)));
   }
   if (!differences.empty()) refuse(differences, graph.states().size(), path);
+  require_same_numbers(file, settings.workload, options);
   refuse_left_out(file, used, workload.weight_names(), path);
   for (const data::Weight& weight : file.weights())
     if (!used.contains(&weight)) weights.unused.push_back(weight.name);

@@ -72,12 +72,10 @@ class Training {
   }
 
  private:
-  // A goal that is no metric of the workload is refused before anything is done for it, and so is an option
-  // that the model cannot be built with: for one sample it is built in a moment.
+  // A goal that is no metric of the workload is refused before anything is done for it.
   static const TrainSettings& checked(const Model& model, const TrainOptions& options) {
     if (model.settings().until) check_until(*model.settings().until, model.workload());
     samples_to_validate(options.validate, 1, 1);
-    if (model.fixed_batch() == 0) model.as_described()(1);
     model.passes(true);
     return model.settings();
   }

@@ -249,12 +249,6 @@ std::vector<Metric> metrics_of(const edge::ServeReport& report) {
   return metrics;
 }
 
-std::string commonest_reason(const edge::StreamAccount& account) {
-  const auto most =
-      std::ranges::max_element(account.reasons, {}, [](const auto& reason) { return reason.second; });
-  return most == account.reasons.end() ? "no reason is known" : most->first;
-}
-
 // Frames that were taken in and have no answer where it was to be, though nobody allowed that.
 void require_no_loss(const Arguments& a, const edge::ServeReport& report) {
   if (!report.drained)
@@ -271,9 +265,9 @@ void require_no_loss(const Arguments& a, const edge::ServeReport& report) {
   if (lost > 0)
     throw Error(ErrorCode::io, fmt::format("{} frames have no answer", lost), "the stream",
                 "the table says what became of them");
-  if (const std::uint64_t unusable = stream.unusable(); unusable > 0)
-    throw Error(ErrorCode::io, fmt::format("{} of the frames that came could not be used", unusable),
-                "the stream", fmt::format("most of them: {}", commonest_reason(stream)));
+  if (const std::uint64_t lost_here = stream.lost_here(); lost_here > 0)
+    throw Error(ErrorCode::io, fmt::format("{} of the frames that came could not be used", lost_here),
+                "the stream", "each reason is said above, and in .account.json beside the answers");
 }
 
 void serve(const Arguments& arguments) {

@@ -36,6 +36,8 @@ struct StreamAccount {
   }
   // Frames that came and were not given to the model.
   std::uint64_t unusable() const { return corrupt + unread + unfitting + late; }
+  // Those of them that came whole: what is damaged on its way was lost before.
+  std::uint64_t lost_here() const { return unread + unfitting + late; }
 
   std::uint64_t& of(Outcome outcome) { return outcomes[static_cast<std::size_t>(outcome)]; }
   std::uint64_t of(Outcome outcome) const { return outcomes[static_cast<std::size_t>(outcome)]; }

@@ -117,6 +117,7 @@ TEST(Hdf5Links, ExternalOnesLeadToFilesBelowTheFolderOnly) {
   EXPECT_THROW(first_of(file, "through_a_link"), Error);
   EXPECT_EQ(type_name_of(file, "above"), "link to a file that is not below this one's folder");
   EXPECT_EQ(type_name_of(file, "missing"), "link to what is not there");
+  for (const char* name : {"missing", "above"}) EXPECT_TRUE(file.attributes(name).empty()) << name;
   setenv("SUPERSTEP_HDF5_LINKS", "anywhere", 1);
   {
     const Hdf5File trusted(folder / "run/a.h5");

@@ -26,7 +26,7 @@ void refuse_unheeded(const CLI::App& command, std::span<const HeededOption> opti
     if (!given(each.option)) continue;
     if ((each.kinds & asked) == 0)
       throw Error(ErrorCode::invalid_argument,
-                  fmt::format("is of {}, and {} does not heed it", names_of(each.kinds, names),
+                  fmt::format("is an option of {}, and means nothing for {}", names_of(each.kinds, names),
                               names_of(asked, names)),
                   std::string(each.option), fmt::format("leave {} away", each.option));
     if (!each.only_with.empty() && !given(each.only_with))

@@ -351,7 +351,14 @@ std::vector<std::string> DirectFile::read_strings(std::string_view name) const {
 
 std::map<std::string, Attribute> DirectFile::attributes(std::string_view object) const {
   const std::string name = object.empty() ? "/" : std::string(object);
-  const Handle open = Links(file_, path_).object(name);
+  const Links links(file_, path_);
+  Handle open;
+  try {
+    open = links.object(name);
+  } catch (const OutOfReach&) {
+    return {};  // a name that may not be followed has none, as one that leads nowhere
+  }
+  if (!open.valid() && !links.why_broken(name).empty()) return {};
   if (!open.valid())
     refuse(ErrorCode::not_found, place(path_, object), "the file has no object of this name");
   return read_attributes(open.get());

@@ -410,7 +410,8 @@ TEST(Stream, GoesOnAfterWhatItCannotUse) {
   std::string reasons;
   for (const auto& [why, many] : account.reasons) explained += many, reasons += why + "\n";
   EXPECT_EQ(explained, account.unusable());
-  for (const char* reason : {"tag 65", "it has 2 channels", "[3,3] of f32", "behind the end", "CBOR: an item"})
+  for (const char* reason :
+       {"tag 65", "it has 2 channels", "[3,3] of f32", "behind the end", "CBOR: an item"})
     EXPECT_NE(reasons.find(reason), std::string::npos) << reasons;
   EXPECT_EQ(account.of(Outcome::served), 2U);
   EXPECT_EQ(account.unfitting, 1U);

@@ -27,8 +27,8 @@ struct poplar_error : public std::runtime_error {
 POPLAR_ERROR(graph_object_creation_error, poplar_error)
 POPLAR_ERROR(graph_object_load_error, poplar_error)
 POPLAR_ERROR(graph_program_compilation_error, poplar_error)  // a codelet does not compile
-POPLAR_ERROR(graph_connection_error, poplar_error)  // a field without an edge, or two writers of an element
-POPLAR_ERROR(graph_cycle_error, poplar_error)
+POPLAR_ERROR(graph_connection_error, poplar_error)           // a field without an edge
+POPLAR_ERROR(graph_cycle_error, poplar_error)                // two writers of an element in one compute set
 POPLAR_ERROR(graph_recursion_error, poplar_error)
 POPLAR_ERROR(graph_replication_error, poplar_error)
 POPLAR_ERROR(control_program_error, poplar_error)  // a program that cannot be: a copy into a constant

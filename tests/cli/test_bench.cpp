@@ -34,6 +34,20 @@ TEST(Bench, WrongCallsSayWhatToDo) {
   expect_refused("bench gemm --on gpu", 2, {"gpu"});
   expect_refused("bench gemm --gradient forward:1", 2, {"--gradient", "gemm is a primitive"});
   expect_refused("bench mlp,relu --gradient forward:1", 2, {"relu is a primitive"});
+  // What is of another kind of measurement would be ignored.
+  expect_refused("bench gemm --order foo", 2,
+                 {"--order", "is an option of all-reduce", "leave --order away"});
+  expect_refused("bench gemm --ranks 2", 2, {"--ranks", "all-reduce, gradients"});
+  expect_refused("bench mlp --rows 4", 2, {"--rows", "is an option of serve"});
+  expect_refused("bench mlp --config gemm_k4", 2, {"--config", "is an option of primitives"});
+  expect_refused("bench all-reduce --batch 4", 2, {"--batch", "primitives, workloads, model files"});
+  expect_refused("bench gradients --order ranks", 2, {"--order", "is an option of all-reduce"});
+  expect_refused("bench serve http://127.0.0.1:1 --precision bf16", 2,
+                 {"--precision", "means nothing for serve"});
+  expect_refused("bench serve http://127.0.0.1:1 --connections 4", 2, {"--connections", "--request-rate"});
+  expect_refused("bench gemm --pause 4", 2, {"--pause", "means nothing without --self-check"});
+  expect_refused("bench mlp --rate 4", 2, {"--rate", "means nothing without --load"});
+  expect_refused("bench gemm --sweep --config gemm_k4", 2, {"--config", "--sweep takes its own"});
   expect_refused("report --results none.json", 1, {"none.json"});
   expect_refused("compare none.json other.json", 1, {".json", "there is no such file"});
 }

@@ -41,8 +41,9 @@ Frame frame_over(const Tensor& pixels, std::uint64_t number = 7) {
 
 TEST(Wire, CarriesFramesOfEveryTypeInBothFormats) {
   for (const WireFormat format : {WireFormat::raw, WireFormat::stream2})
-    for (const ElementType type : {ElementType::u8, ElementType::u16, ElementType::u32, ElementType::i16,
-                                   ElementType::i32, ElementType::f32, ElementType::f64}) {
+    for (const ElementType type : {ElementType::u8, ElementType::u16, ElementType::u32, ElementType::u64,
+                                   ElementType::i8, ElementType::i16, ElementType::i32, ElementType::i64,
+                                   ElementType::f16, ElementType::f32, ElementType::f64}) {
       Tensor pixels(type, {3, 5});
       for (std::int64_t i = 0; i < 15; ++i) pixels.set(i, static_cast<double>(i * 3));
       const auto message = encode_frame(format, frame_over(pixels));
@@ -87,6 +88,40 @@ TEST(Wire, ReadsWhatOthersWrite) {
   EXPECT_EQ(frame.element, ElementType::u16);
   EXPECT_EQ(frame.extents, (std::vector<std::int64_t>{1, 2}));
   EXPECT_EQ(static_cast<int>(frame.pixels[2]), 2);
+}
+
+// A frame of one element in stream2 whose array has this tag, or whose pixels have this form.
+std::string tagged_frame(std::string_view array_tag, std::string_view pixels,
+                         std::string_view more_channels = {}) {
+  const auto text = [](std::string_view value) {
+    return std::string(1, static_cast<char>(0x60 + value.size())) + std::string(value);
+  };
+  std::string message = "\xbf" + text("type") + text("image") + "\x70" + "series_unique_id" + text("abc");
+  message += text("image_id") + '\x03' + text("data") + "\xbf" + text("threshold_1");
+  message += std::string("\xd8\x28\x82\x81\x01") + std::string(array_tag) + std::string(pixels);
+  return message + std::string(more_channels) + "\xff\xff";
+}
+
+// What is whole but of another type or compression is told apart from what is damaged.
+TEST(Wire, NamesWhatItDoesNotRead) {
+  using namespace std::string_view_literals;
+  expect_error(ErrorCode::unsupported, {"tag 65", "not read"},
+               [] { decode({tagged_frame("\xd8\x41", "\x42\0\1"sv)}); });
+  expect_error(ErrorCode::unsupported, {"'zstd'", "lz4 and bslz4"},
+               [] { decode({tagged_frame("\xd8\x45", "\xd9\xdc\xb4\x83\x64zstd\x02\x42\0\1"sv)}); });
+  expect_error(ErrorCode::unsupported, {"tag 1234"},
+               [] { decode({tagged_frame("\xd8\x45", "\xd9\x04\xd2\x42\0\1"sv)}); });
+  expect_error(ErrorCode::bad_file, {"bytes of pixels"},
+               [] { decode({tagged_frame("\xd8\x45", "\x41\1"sv)}); });
+  const std::string second = "\x6bthreshold_2\xd8\x28\x82\x81\x01\xd8\x40\x41x";
+  const std::vector<std::string> parts{tagged_frame("\xd8\x45", "\x42\1\2"sv, second)};
+  const std::vector<std::span<const std::byte>> message{bytes_of(parts[0])};
+  EXPECT_EQ(std::get<Frame>(decode_message(message)).other_channels, std::vector<std::string>{"threshold_2"});
+  const auto chosen = std::get<Frame>(decode_message(message, "threshold_2"));
+  EXPECT_EQ(chosen.element, ElementType::u8);
+  EXPECT_EQ(static_cast<char>(chosen.pixels[0]), 'x');
+  expect_error(ErrorCode::unsupported, {"no channel 'threshold_3'", "threshold_1, threshold_2"},
+               [&] { decode_message(message, "threshold_3"); });
 }
 
 // What the filters of HDF5 have written: tests/fuzz/make/make_stream_seeds.py.
@@ -357,6 +392,9 @@ TEST(Stream, GoesOnAfterWhatItCannotUse) {
   sender.send({"nothing of the kind"});
   sender.send({""});
   sender.send({"{}", "a", "b"});
+  sender.send({tagged_frame("\xd8\x41", std::string("\x42\0\1", 3))});
+  sender.send({tagged_frame("\xd8\x45", std::string("\x42\1\2", 3),
+                            "\x6bthreshold_2\xd8\x28\x82\x81\x01\xd8\x40\x41x")});
   send(0, good, extents);
   send(2, good, extents);
   sender.send(encode_end(WireFormat::raw, {"s"}));
@@ -365,7 +403,16 @@ TEST(Stream, GoesOnAfterWhatItCannotUse) {
   for (int i = 0; i < 1000 && way.receiver.account().late == 0; ++i)
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   const StreamAccount account = way.end();
-  EXPECT_EQ(account.received, 8U);
+  EXPECT_EQ(account.received, 10U);
+  EXPECT_EQ(account.unread, 2U);
+  EXPECT_EQ(account.unusable(), 7U);
+  std::uint64_t explained = 0;
+  std::string reasons;
+  for (const auto& [why, many] : account.reasons) explained += many, reasons += why + "\n";
+  EXPECT_EQ(explained, account.unusable());
+  for (const char* reason :
+       {"tag 65", "it has 2 channels", "[3,3] of f32", "behind the end", "CBOR: an item"})
+    EXPECT_NE(reasons.find(reason), std::string::npos) << reasons;
   EXPECT_EQ(account.of(Outcome::served), 2U);
   EXPECT_EQ(account.unfitting, 1U);
   EXPECT_EQ(account.corrupt, 3U);

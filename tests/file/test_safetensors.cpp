@@ -1,6 +1,9 @@
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstring>
+#include <limits>
 
 #include "superstep/file/safetensors.h"
 #include "tests/damage.h"
@@ -10,6 +13,10 @@
 namespace superstep::data {
 namespace {
 
+std::vector<std::byte> file_with(const std::string& header, std::size_t data_bytes, std::uint64_t length);
+std::vector<std::byte> file_with(const std::string& header, std::size_t data_bytes) {
+  return file_with(header, data_bytes, header.size());
+}
 std::vector<std::byte> file_with(const std::string& header, std::size_t data_bytes, std::uint64_t length) {
   std::vector<std::byte> bytes(8 + header.size() + data_bytes);
   for (std::size_t i = 0; i < 8; ++i) bytes[i] = static_cast<std::byte>(length >> (8 * i));
@@ -64,8 +71,11 @@ TEST(Safetensors, LayoutIsThatOfTheFormat) {
 TEST(Safetensors, RefusalsNameTheTensor) {
   expect_refused(R"({"w":{"dtype":"F32","shape":[2],"data_offsets":[0,4]}})", 4,
                  {"m.safetensors", "'w'", "[2]", "4 bytes"});
-  expect_refused(R"({"w":{"dtype":"F8_E4M3","shape":[4],"data_offsets":[0,4]}})", 4, {"'w'", "F8_E4M3"},
+  expect_refused(R"({"w":{"dtype":"F9","shape":[4],"data_offsets":[0,4]}})", 4, {"'w'", "F9"},
                  ErrorCode::unsupported);
+  expect_refused(R"({"w":{"dtype":"F8_E4M3","shape":[4],"data_offsets":[0,5]}})", 5,
+                 {"'w'", "F8_E4M3", "5 bytes"});
+  expect_refused(R"({"w":{"dtype":"F4","shape":[4],"data_offsets":[0,4]}})", 4, {"'w'", "F4", "4 bytes"});
   expect_refused(R"({"w":{"dtype":"F32","shape":[-1],"data_offsets":[0,4]}})", 4, {"'w'", "shape"});
   expect_refused(R"({"w":{"dtype":"F32","shape":[1.5],"data_offsets":[0,4]}})", 4, {"'w'", "shape"});
   expect_refused(R"({"w":{"dtype":"F32","shape":[1],"data_offsets":[4,0]}})", 4, {"'w'", "data_offsets"});
@@ -74,6 +84,46 @@ TEST(Safetensors, RefusalsNameTheTensor) {
   expect_refused(R"({"w":{"dtype":"BOOL","shape":[4],"data_offsets":[0,4]}}x)", 4, {"JSON"});
   expect_refused(R"({"__metadata__":{"a":1}})", 0, {"metadata 'a'"});
   expect_refused(R"([])", 0, {"JSON"});
+}
+
+// Every number of eight bits, by the formats' own definitions.
+TEST(Safetensors, NumbersOfEightBitsAreReadAsF32) {
+  const auto read = [](const char* dtype) {
+    std::vector<std::byte> bytes = file_with(
+        fmt::format(R"({{"w":{{"dtype":"{}","shape":[256],"data_offsets":[0,256]}}}})", dtype), 256);
+    for (std::size_t i = 0; i < 256; ++i) bytes[bytes.size() - 256 + i] = static_cast<std::byte>(i);
+    return parse_safetensors(bytes, "m").tensors.at("w");
+  };
+  const Tensor e4m3 = read("F8_E4M3"), e5m2 = read("F8_E5M2"), fnuz = read("F8_E4M3FNUZ"),
+               power = read("F8_E8M0");
+  ASSERT_EQ(e4m3.type(), ElementType::f32);
+  EXPECT_EQ(e4m3.at(0x7e), 448);
+  EXPECT_EQ(e4m3.at(0x01), std::ldexp(1, -9));
+  EXPECT_EQ(e4m3.at(0xb9), -1.125);
+  EXPECT_TRUE(std::isnan(e4m3.at(0x7f)) && std::isnan(e4m3.at(0xff)));
+  EXPECT_TRUE(std::signbit(e4m3.at(0x80)));
+  EXPECT_EQ(e5m2.at(0x7b), 57344);
+  EXPECT_EQ(e5m2.at(0x01), std::ldexp(1, -16));
+  EXPECT_EQ(e5m2.at(0xfc), -std::numeric_limits<double>::infinity());
+  EXPECT_TRUE(std::isnan(e5m2.at(0x7d)));
+  EXPECT_EQ(fnuz.at(0x7f), 240);
+  EXPECT_TRUE(std::isnan(fnuz.at(0x80)));
+  EXPECT_EQ(read("F8_E5M2FNUZ").at(0x7f), 57344);
+  EXPECT_EQ(power.at(127), 1);
+  EXPECT_EQ(power.at(130), 8);
+  EXPECT_TRUE(std::isnan(power.at(255)));
+}
+
+// A tensor of a type that is not read hides no other one.
+TEST(Safetensors, OnlyTheTensorOfAnUnreadTypeIsMissing) {
+  const SafetensorsFile file = parse_safetensors(
+      file_with(
+          R"({"a":{"dtype":"F4","shape":[3],"data_offsets":[0,2]},"b":{"dtype":"U8","shape":[1],"data_offsets":[2,3]}})",
+          3),
+      "m");
+  EXPECT_EQ(file.tensors.size(), 1u);
+  EXPECT_TRUE(file.tensors.contains("b"));
+  EXPECT_EQ(file.unread.at("a"), "F4");
 }
 
 TEST(Safetensors, RefusesHolesOverlapsAndHugeSizes) {

@@ -126,11 +126,13 @@ TEST(PoplarEngine, WhatACallbackThrowsArrives) {
   EXPECT_THROW(engine.run(0), std::logic_error);
 }
 
-TEST(PoplarEngine, OptionsHaveGroupsAndValues) {
+TEST(PoplarEngine, OptionsHaveNamesAndValues) {
   Stream s;
   const auto with = [&](const OptionFlags& options) { Engine engine(s.graph, s.programs, options); };
   EXPECT_NO_THROW(with({{"debug.instrument", "true"}, {"streamCallbacks.numWorkerThreads", "2"}}));
-  expect_throw<invalid_option>([&] { with({{"debg.instrument", "true"}}); }, "debg.instrument");
+  expect_throw<invalid_option>([&] { with({{"debg.instrument", "true"}}); }, "debug.instrument");
+  expect_throw<invalid_option>([&] { with({{"debug.instrment", "true"}}); }, "debug.instrument");
+  expect_throw<invalid_option>([&] { with({{"opt.neverHeardOf", "1"}}); }, "opt.neverHeardOf");
   expect_throw<invalid_option>([&] { with({{"debug.allowOutOfMemory", "maybe"}}); }, "take true or false");
   expect_throw<invalid_option>([&] { OptionFlags().at("x"); }, "'x' is not set");
 }

@@ -56,6 +56,20 @@ TEST(Arrays, AnNpyFileHoldsOneWithoutAName) {
   EXPECT_NO_THROW(check_array_file(folder / "x.npz", 2));
 }
 
+// Whatever a file is called, its bytes say what it is.
+TEST(Arrays, AreReadByContentNotByName) {
+  const ScratchFolder folder;
+  const Tensor x = array_of(ElementType::f32, {3, 2}, 7);
+  for (const auto& [name, other] : {std::pair("a.npy", "a.h5"), std::pair("b.npz", "b.npy"),
+                                    std::pair("c.h5", "c.NPZ"), std::pair("d.safetensors", "d.dat")}) {
+    write_arrays(folder / name, {{"x", x}});
+    std::filesystem::rename(folder / name, folder / other);
+    expect_same_array(read_arrays(folder / other).begin()->second, x);
+  }
+  std::ofstream(folder / "e.h5") << "x,y\n1,2\n";
+  expect_error(ErrorCode::bad_file, {"e.h5", "this is a text"}, [&] { read_arrays(folder / "e.h5"); });
+}
+
 // NumPy has no bf16; the values are those that f32 has, none lost.
 TEST(Arrays, OfBf16AreF32ForNumPy) {
   const ScratchFolder folder;

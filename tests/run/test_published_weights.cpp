@@ -87,6 +87,25 @@ TEST_P(PublishedModels, GiveTransformersLogits) {
 INSTANTIATE_TEST_SUITE_P(Models, PublishedModels, ::testing::ValuesIn(cases()),
                          [](const auto& test) { return std::string(test.param.folder); });
 
+// The same shapes, and another model.
+TEST(PublishedWeights, NumbersThatShapesDoNotTellMustAgree) {
+  const auto load = [](std::vector<std::string> options) {
+    load_published_weights({.workload = "llama", .model_options = std::move(options)}, models / "llama");
+  };
+  EXPECT_NO_THROW(load(of_llama));
+  for (const char* option : {"epsilon=1e-5", "base=500", "rope-scaling=linear:2"})
+    expect_error(ErrorCode::invalid_argument, {std::string(option).substr(0, 4), "--set"},
+                 [&] { load(with(of_llama, {option})); });
+  std::vector<std::string> two_heads = of_llama;
+  for (std::string& option : two_heads)
+    option = option == "heads=4" ? "heads=8" : option == "key-heads=2" ? "key-heads=4" : option;
+  expect_error(ErrorCode::invalid_argument, {"heads=4 (given: 8)", "key-heads=2 (given: 4)"},
+               [&] { load(two_heads); });
+  expect_error(ErrorCode::bad_file, {"differ"}, [&] { load(with(of_llama, {"layers=3"})); });
+  expect_error(ErrorCode::unsupported, {"leave out", "model.layers.1."},
+               [&] { load(with(of_llama, {"layers=1"})); });
+}
+
 // Of a model that answers questions: transformers' scores of first and last tokens.
 TEST(PublishedWeights, GiveTransformersAnswers) {
   const TrainSettings settings{

@@ -32,6 +32,22 @@ TEST(ValidationTest, LooksAtTheSamplesAfterThoseOfTraining) {
   EXPECT_EQ(validation.quality(*trained, task->size())[0].value, all[0].value) << "and can be done again";
 }
 
+TEST(ValidationTest, LooksAtAsManySamplesAsAreAskedFor) {
+  // Nobody says: at most 10,000, no more than were trained on, and a batch of them in any case.
+  EXPECT_EQ(samples_to_validate("", 1'000'000, 1'000'000'000), 10'000);
+  EXPECT_EQ(samples_to_validate("", 1'000'000, 2000), 2000);
+  EXPECT_EQ(samples_to_validate("", 1'000'000, 2), 256);
+  EXPECT_EQ(samples_to_validate("", 80, 2), 80);
+  EXPECT_EQ(samples_to_validate("all", 1'000'000, 2), 1'000'000);
+  EXPECT_EQ(samples_to_validate("300", 1'000'000, 2), 300);
+  EXPECT_EQ(samples_to_validate("300", 80, 2), 80);
+  EXPECT_EQ(samples_to_validate("1", 80, 2), 1);
+  EXPECT_EQ(samples_to_validate("0.1", 1005, 2), 101);
+  EXPECT_EQ(samples_to_validate("10%", 1005, 2), 101);
+  for (const char* bad : {"0", "-1", "1.5", "x", "10%x", "nan", "200%", "all of them"})
+    EXPECT_THROW(samples_to_validate(bad, 80, 2), Error) << bad;
+}
+
 std::unique_ptr<Task> task_of(const Model& model, std::int64_t samples, ThreadPool& pool) {
   return model.open_task({.data = {},
                           .samples = samples,

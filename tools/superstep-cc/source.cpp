@@ -27,8 +27,11 @@ const Stmt* without_capture(const Stmt* statement) {
 
 }  // namespace
 
+// A directive begins with its line: Clang counts from the word behind "#pragma".
 unsigned Source::begin(const Stmt* statement) const {
-  return begin(without_capture(statement)->getBeginLoc());
+  statement = without_capture(statement);
+  if (const auto* directive = dyn_cast<OMPExecutableDirective>(statement)) return pragma_begin(directive);
+  return begin(statement->getBeginLoc());
 }
 
 unsigned Source::end(const Stmt* statement) const {

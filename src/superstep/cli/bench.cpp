@@ -12,6 +12,7 @@
 #include "superstep/cli/command.h"
 #include "superstep/cli/shared/bench_run.h"
 #include "superstep/cli/shared/bench_serve.h"
+#include "superstep/cli/shared/heeded_options.h"
 #include "superstep/cli/shared/model_options.h"
 #include "superstep/cli/shared/outcome.h"
 #include "superstep/lab/bench/baseline.h"
@@ -82,7 +83,7 @@ void bench_all_reduce(const Arguments& arguments) {
   std::vector<Result> results = lab::bench_all_reduce(
       run::communicator(), {.sizes = sizes, .orders = orders, .iterations = arguments.iterations});
   for (Result& result : results) result.config["arguments"] = lab::own_arguments();
-  finish_results(results, load, {arguments.format, arguments.out});
+  finish_results(results, load, output_of(arguments));
   if (run::launched_rank() == 0 && !common().quiet && arguments.format == "text")
     fmt::print("{}", lab::contenders_table(results));
 }
@@ -98,8 +99,9 @@ void bench_gradients(const Arguments& arguments) {
   const record::HostLoad load;
   std::vector<Result> results =
       lab::bench_overlap(run::communicator(), {.sizes = sizes, .iterations = arguments.iterations});
-  if (arguments.format != "text") return finish_results(results, load, {arguments.format, arguments.out});
-  keep_results(results, load);
+  if (arguments.format != "text" || !arguments.out.empty())
+    return finish_results(results, load, output_of(arguments));
+  if (!arguments.no_record) keep_results(results, load);
   if (run::launched_rank() > 0 || common().quiet) return;
   fmt::print("{}in brackets: the fastest of {} steps\n", lab::overlap_table(results),
              results.front().quantities.front().samples.size());
@@ -120,6 +122,76 @@ std::string peers_text(const std::vector<Result>& results) {
     }
   }
   return text;
+}
+
+// What is measured, and who heeds which option.
+enum Kind : unsigned { primitive = 1, workload = 2, file = 4, all_reduce = 8, gradients = 16, server = 32 };
+constexpr std::string_view names_of_kinds[] = {"primitives", "workloads", "model files",
+                                               "all-reduce", "gradients", "serve"};
+constexpr unsigned measured = primitive | workload | file, modelled = workload | file,
+                   ranked = all_reduce | gradients;
+constexpr HeededOption heeded_options[] = {
+    {"--config", primitive},
+    {"--sweep", primitive},
+    {"--precision", measured},
+    {"--mode", measured},
+    {"--gradient",
+     measured},  // with a word of its own where there is a primitive (check_bench), as the next ones
+    {"--batch", measured},
+    {"--micro-batch", measured},
+    {"--set", measured},
+    {"--on", measured},
+    {"--bound", measured},
+    {"--shape", measured},
+    {"--loss", measured},
+    {"--peers", measured},
+    {"--python", file, "--peers"},
+    {"--seconds", measured | server},
+    {"--repeat", measured},
+    {"--processes", measured},
+    {"--energy", measured},
+    {"--self-check", measured},
+    {"--pause", measured, "--self-check"},
+    {"--no-peak", measured},
+    {"--load", measured},
+    {"--rate", modelled, "--load"},
+    {"--requests", modelled, "--load"},
+    {"--sizes", ranked},
+    {"--ranks", ranked},
+    {"--iterations", ranked},
+    {"--launcher", ranked},
+    {"--order", all_reduce},
+    {"--request-rate", server},
+    {"--concurrency", server},
+    {"--arrive", server, "--request-rate"},
+    {"--connections", server, "--request-rate"},
+    {"--rows", server},
+    {"--tensors", server},
+};
+
+// A name may be a primitive's and a workload's: options decide which (shared/bench_run.cpp).
+unsigned kind_of(const std::string& what) {
+  if (what.ends_with(".onnx")) return file;
+  const bool is_primitive = what == "gemm" || what == "conv" || what == "relu" || what == "lstm";
+  const bool is_workload =
+      std::ranges::any_of(workload::workloads(), [&](const auto& known) { return known.name == what; });
+  return (is_primitive ? primitive : 0u) | (is_workload || !is_primitive ? workload : 0u);
+}
+
+unsigned kinds_of(const std::vector<std::string>& what) {
+  if (what == std::vector<std::string>{"all-reduce"}) return all_reduce;
+  if (what == std::vector<std::string>{"gradients"}) return gradients;
+  if (what.front() == "serve") return server;
+  unsigned kinds = 0;
+  for (const std::string& each : what) kinds |= kind_of(each);
+  return kinds;
+}
+
+void refuse_ignored(const CLI::App& command, const Arguments& a) {
+  refuse_unheeded(command, heeded_options, kinds_of(a.what), names_of_kinds);
+  if (a.sweep && command.count("--config") > 0)
+    throw Error(ErrorCode::invalid_argument, "names sizes, and --sweep takes its own", "--config",
+                "leave one of them away");
 }
 
 void bench(const Arguments& arguments) {
@@ -298,6 +370,7 @@ void declare_bench(CLI::App& command) {
   command.footer(examples);
   command.callback([a, &command] {
     a->modes_given = command.count("--mode") > 0;
+    refuse_ignored(command, *a);
     bench(*a);
   });
 }

@@ -23,8 +23,8 @@ struct Arguments {
   std::vector<std::string> models;
   std::vector<std::string> shapes;
   std::string precision = "f32", http = "127.0.0.1:8000", grpc, queue_full = "block", token_file;
-  std::string memory = "1G", body = "64M", pull, pull_model, publish, write, journal, stitch, positions,
-              learn, regression, learn_when = "each-scan", scale = "1";
+  std::string memory = "1G", body = "64M", pull, pull_model, pull_channel, publish, write, journal, stitch,
+              positions, learn, regression, learn_when = "each-scan", scale = "1";
   std::int64_t max_batch = 64, queue = 4096;
   double max_delay = 0, deadline = 0, drain = 10, seconds = 0;  // us, ms, s, s
   int learn_epochs = 6;
@@ -74,6 +74,7 @@ void require_sense(const Arguments& a) {
   for (const auto& [given, option] : {std::pair(&a.publish, "--publish"),
                                       {&a.write, "--write"},
                                       {&a.pull_model, "--pull-model"},
+                                      {&a.pull_channel, "--pull-channel"},
                                       {&a.journal, "--journal"},
                                       {&a.stitch, "--stitch"},
                                       {&a.positions, "--positions"},
@@ -225,6 +226,7 @@ edge::ServeSettings settings_of(const Arguments& a) {
                      .most_frame_bytes = settings.server.most_body_bytes,
                      .part_bytes = settings.server.most_body_bytes};
   settings.stream_model = a.pull_model;
+  settings.stream.channel = a.pull_channel;
   require_sense(a);
   set_scans(a, settings);
   settings.on_reload = [](const std::string& what) { tell(fmt::format("superstep: {}\n", what)); };
@@ -319,6 +321,7 @@ std::vector<std::pair<const char*, std::uint64_t>> stream_counts(const edge::Str
   for (const edge::Outcome outcome : edge::all_outcomes)
     if (outcome != edge::Outcome::invalid) counts.emplace_back(name_of(outcome), account.of(outcome));
   counts.insert(counts.end(), {{"corrupt", account.corrupt},
+                               {"unread", account.unread},
                                {"duplicate", account.duplicate},
                                {"unfitting", account.unfitting},
                                {"late", account.late},
@@ -335,6 +338,8 @@ std::string stream_table(const edge::ServeReport& report) {
   TextTable table(header);
   table.add_row(row);
   std::string text = table.to_string();
+  for (const auto& [why, many] : report.stream.reasons)
+    text += fmt::format("not used, {} of frames: {}\n", many, why);
   for (const std::string& file : report.files) text += fmt::format("written to {}\n", file);
   if (report.stream.unwritten_bytes > 0)
     text += fmt::format("{} of answers are in no file: there was no room for them\n",
@@ -388,6 +393,9 @@ void require_no_loss(const Arguments& a, const edge::ServeReport& report) {
   if (lost > 0)
     throw Error(ErrorCode::io, fmt::format("{} frames have no answer", lost), "the stream",
                 "the table says what became of them");
+  if (const std::uint64_t lost_here = stream.lost_here(); lost_here > 0)
+    throw Error(ErrorCode::io, fmt::format("{} of the frames that came could not be used", lost_here),
+                "the stream", "each reason is said above, and in .account.json beside the answers");
 }
 
 // Answers that are no numbers, of inputs that are: the model is broken, or asked what it cannot compute.
@@ -496,6 +504,10 @@ void declare_stream(CLI::App& command, Arguments& a) {
           "from Kafka: kafka://HOST:9092/TOPIC?group=NAME")
       ->type_name("ADDRESS");
   command.add_option("--pull-model", a.pull_model, "the model that answers frames (default: the only one)")
+      ->type_name("NAME");
+  command
+      .add_option("--pull-channel", a.pull_channel,
+                  "of frames that have several (one for each threshold) the one to read: threshold_1")
       ->type_name("NAME");
   command
       .add_option(

@@ -33,6 +33,7 @@ struct Arguments {
   std::string memory_limit;
   std::vector<std::string> given;  // options of the command line, by name
   std::string exchange = "overlapped";
+  std::string validate;
   bool no_augment = false, explain = false, tune = false;
 };
 
@@ -142,6 +143,7 @@ void train(Arguments arguments) {
                                       .tune = arguments.tune,
                                       .observer = log.get(),
                                       .exchange = run::exchange_mode_from_name(arguments.exchange),
+                                      .validate = arguments.validate,
                                       .tell = [](const std::string& line) {
                                         if (!common().quiet) fmt::print(stderr, "superstep: {}\n", line);
                                       }});
@@ -283,6 +285,14 @@ void declare_train(CLI::App& command) {
       ->required();
   command.add_option("--data", arguments->data, "the training data; without it they are generated in memory")
       ->type_name("FILE");
+  command.add_flag("--allow-nan", arguments->settings.allow_nan,
+                   "of a model file: train on arrays that hold NaN or infinity");
+  command
+      .add_option(
+          "--validate", arguments->validate,
+          "samples that the trained model is judged by: a number, a share (0.1, 10%) or all (default: "
+          "10000 at most, and no more than it was trained on; with --until and --mllog all)")
+      ->type_name("N|SHARE|all");
   command.add_option("--out", arguments->out, "the run's folder: configuration, log, checkpoints, model")
       ->type_name("DIR");
   command

@@ -43,14 +43,19 @@ bool surely_finite(const Tensor& tensor) {
 
 void require_finite(const Tensor& tensor, std::string_view where, std::int64_t first_row) {
   if (surely_finite(tensor)) return;
-  for (std::int64_t i = 0; i < tensor.element_count(); ++i) {
-    const double value = tensor.at(i);
-    if (!std::isfinite(value))
-      throw Error(
-          ErrorCode::bad_file,
-          fmt::format("it holds {} at {}", value_text(tensor, value), index_text(tensor, i, first_row)),
-          std::string(where), "remove the sample or replace the value");
-  }
+  std::int64_t first = -1, count = 0;
+  for (std::int64_t i = 0; i < tensor.element_count(); ++i)
+    if (!std::isfinite(tensor.at(i))) {
+      if (first < 0) first = i;
+      ++count;
+    }
+  if (count == 0) return;
+  const std::string all =
+      count == 1 ? "" : fmt::format(", the first of {} that are no finite numbers", count);
+  throw Error(ErrorCode::bad_file,
+              fmt::format("it holds {} at {}{}", value_text(tensor, tensor.at(first)),
+                          index_text(tensor, first, first_row), all),
+              std::string(where), "remove the sample or replace the value");
 }
 
 void require_in_range(const Tensor& tensor, double low, double high, std::string_view where,

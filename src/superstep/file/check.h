@@ -8,8 +8,9 @@
 
 namespace superstep::data {
 
-// Throws Error (bad_file) that names `where` (a file and a data set) and the index of the first NaN or
-// infinity; `first_row` is added to the index of the outermost axis, for tensors read block by block.
+// Throws Error (bad_file) that names `where` (a file and a data set) , the index of the first NaN or
+// infinity and how many there are; `first_row` is added to the index of the outermost axis, for tensors read
+// block by block.
 void require_finite(const Tensor& tensor, std::string_view where, std::int64_t first_row = 0);
 
 // The same for values outside [low, high].

@@ -8,6 +8,7 @@
 #include "superstep/base/error.h"
 #include "superstep/base/system/partial_files.h"
 #include "superstep/base/text.h"
+#include "superstep/file/form.h"
 
 namespace superstep::data {
 namespace {
@@ -43,8 +44,7 @@ std::filesystem::path partial_path(const std::filesystem::path& path) {
 }  // namespace
 
 char separator_of(const std::filesystem::path& path) {
-  const auto extension = path.extension();
-  return extension == ".tsv" || extension == ".tab" || extension == ".txt" ? '\t' : ',';
+  return ends_in(path, {".tsv", ".tab", ".txt"}) ? '\t' : ',';
 }
 
 CsvReader::CsvReader(std::filesystem::path path, char separator)

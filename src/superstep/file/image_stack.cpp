@@ -4,6 +4,7 @@
 
 #include "superstep/base/error.h"
 #include "superstep/file/check.h"
+#include "superstep/file/form.h"
 #include "superstep/file/hdf5/hdf5.h"
 #include "superstep/file/npy.h"
 #include "superstep/file/tiff.h"
@@ -12,9 +13,13 @@ namespace superstep::data {
 namespace {
 
 Tensor read_any(const std::filesystem::path& path, std::string_view data_set) {
-  const auto extension = path.extension();
-  if (extension == ".tif" || extension == ".tiff") return read_tiff(path);
-  if (extension == ".npy") return read_npy(path);
+  const FileForm form = form_of(path);
+  if (form == FileForm::tiff || (form == FileForm::other && ends_in(path, {".tif", ".tiff"})))
+    return read_tiff(path);
+  if (form == FileForm::npy || (form == FileForm::other && ends_in(path, {".npy"}))) return read_npy(path);
+  if (form != FileForm::hdf5 && form != FileForm::other)
+    throw Error(ErrorCode::bad_file, fmt::format("this is {}, which holds no stack of images", name_of(form)),
+                path.string(), "TIFF, npy and HDF5 are read");
   const Hdf5File file(path);
   return file.read(data_set, file.info(data_set).type.value_or(ElementType::f32));
 }

@@ -8,7 +8,7 @@
 
 namespace superstep::data {
 
-// Images of a .tif/.tiff, .npy or HDF5 file (any other extension), as [images, height, width] in the element
+// Images of a TIFF, npy or HDF5 file, which its bytes tell, as [images, height, width] in the element
 // type of the file, or with a trailing axis of channels where `channels` allows it. One image may come
 // without the first axis. `data_set` names the array of an HDF5 file.
 // Throws Error: those of the readers; bad_file for another rank, for no images, and for NaN or infinity.

@@ -24,13 +24,31 @@ constexpr std::uint64_t largest_header = 100'000'000;  // the limit of the forma
 struct TypeName {
   const char* name;
   ElementType type;
+  BlockFormat blocks = BlockFormat::none;
+  std::uint64_t unread_bits = 0;  // of an element of a type that is not read
 };
-constexpr TypeName type_names[] = {
-    {"F64", ElementType::f64},     {"F32", ElementType::f32}, {"F16", ElementType::f16},
-    {"BF16", ElementType::bf16},   {"I64", ElementType::i64}, {"I32", ElementType::i32},
-    {"I16", ElementType::i16},     {"I8", ElementType::i8},   {"U64", ElementType::u64},
-    {"U32", ElementType::u32},     {"U16", ElementType::u16}, {"U8", ElementType::u8},
-    {"BOOL", ElementType::boolean}};
+constexpr TypeName type_names[] = {{"F64", ElementType::f64},
+                                   {"F32", ElementType::f32},
+                                   {"F16", ElementType::f16},
+                                   {"BF16", ElementType::bf16},
+                                   {"I64", ElementType::i64},
+                                   {"I32", ElementType::i32},
+                                   {"I16", ElementType::i16},
+                                   {"I8", ElementType::i8},
+                                   {"U64", ElementType::u64},
+                                   {"U32", ElementType::u32},
+                                   {"U16", ElementType::u16},
+                                   {"U8", ElementType::u8},
+                                   {"BOOL", ElementType::boolean},
+                                   {"F8_E4M3", ElementType::f32, BlockFormat::f8_e4m3},
+                                   {"F8_E5M2", ElementType::f32, BlockFormat::f8_e5m2},
+                                   {"F8_E4M3FNUZ", ElementType::f32, BlockFormat::f8_e4m3fnuz},
+                                   {"F8_E5M2FNUZ", ElementType::f32, BlockFormat::f8_e5m2fnuz},
+                                   {"F8_E8M0", ElementType::f32, BlockFormat::f8_e8m0},
+                                   {"F4", ElementType::f32, BlockFormat::none, 4},
+                                   {"F6_E2M3", ElementType::f32, BlockFormat::none, 6},
+                                   {"F6_E3M2", ElementType::f32, BlockFormat::none, 6},
+                                   {"C64", ElementType::f32, BlockFormat::none, 64}};
 
 const char* safetensors_name(ElementType type) {
   return std::ranges::find(type_names, type, &TypeName::type)->name;
@@ -57,14 +75,20 @@ json parse_header(std::string_view text, const std::string& where) {
   return header;
 }
 
-ElementType type_of(const json& entry, const std::string& where) {
+const TypeName& type_of(const json& entry, const std::string& where) {
   if (!entry.contains("dtype") || !entry["dtype"].is_string()) refuse(where, "it has no dtype");
   const auto name = entry["dtype"].get<std::string>();
   const auto* found =
       std::ranges::find_if(type_names, [&](const TypeName& known) { return known.name == name; });
   if (found == std::end(type_names))
     throw Error(ErrorCode::unsupported, fmt::format("elements of type {} are not read", name), where);
-  return found->type;
+  return *found;
+}
+
+// Bits of one element in the file.
+std::uint64_t bits_of(const TypeName& type) {
+  if (type.unread_bits > 0) return type.unread_bits;
+  return type.blocks == BlockFormat::none ? 8 * size_in_bytes(type.type) : 8;
 }
 
 // A list of whole numbers that are not negative.
@@ -89,24 +113,24 @@ Shape checked_shape(std::vector<std::int64_t> extents, const std::string& where)
 
 struct Placed {
   std::string name;
-  ElementType type;
+  const TypeName* type;
   Shape shape;
   std::uint64_t begin, end;
 };
 
 Placed parse_entry(const std::string& name, const json& entry, const std::string& where) {
   if (!entry.is_object()) refuse(where, "its entry in the header is damaged");
-  Placed placed{name, type_of(entry, where), checked_shape(numbers(entry, "shape", where), where), 0, 0};
+  Placed placed{name, &type_of(entry, where), checked_shape(numbers(entry, "shape", where), where), 0, 0};
   const std::vector<std::int64_t> offsets = numbers(entry, "data_offsets", where);
   if (offsets.size() != 2 || offsets[0] > offsets[1]) refuse(where, "its data_offsets are damaged");
   placed.begin = static_cast<std::uint64_t>(offsets[0]);
   placed.end = static_cast<std::uint64_t>(offsets[1]);
   std::uint64_t size = 0;
-  if (__builtin_mul_overflow(static_cast<std::uint64_t>(placed.shape.element_count()),
-                             size_in_bytes(placed.type), &size) ||
-      size != placed.end - placed.begin)
+  if (__builtin_mul_overflow(static_cast<std::uint64_t>(placed.shape.element_count()), bits_of(*placed.type),
+                             &size) ||
+      (size + 7) / 8 != placed.end - placed.begin)
     refuse(where, fmt::format("its shape {} of {} does not fit its {} bytes", to_string(placed.shape),
-                              name_of(placed.type), placed.end - placed.begin));
+                              placed.type->name, placed.end - placed.begin));
   return placed;
 }
 
@@ -137,6 +161,10 @@ void require_dense(std::vector<Placed>& placed, std::uint64_t size, const std::s
 Tensor copy_out(const SafetensorsPlace& placed, const std::string& where) {
   Tensor tensor(placed.type, placed.shape);
   const std::span<const std::byte> bytes = placed.bytes;
+  if (placed.blocks != BlockFormat::none) {
+    unpack_blocks(placed.blocks, bytes, tensor.as<float>());
+    return tensor;
+  }
   if (placed.type == ElementType::boolean &&
       std::ranges::any_of(bytes, [](std::byte byte) { return byte > std::byte{1}; }))
     refuse(where, "it has a boolean that is neither 0 nor 1");
@@ -168,17 +196,25 @@ SafetensorsLayout safetensors_layout(std::span<const std::byte> bytes, std::stri
   }
   require_dense(placed, data.size(), where);
   for (const Placed& p : placed)
-    layout.places.push_back({p.name, p.type, p.shape, data.subspan(p.begin, p.end - p.begin)});
+    layout.places.push_back({p.name, p.type->type, p.shape, data.subspan(p.begin, p.end - p.begin),
+                             p.type->blocks, p.type->unread_bits > 0 ? p.type->name : ""});
   return layout;
 }
 
 SafetensorsFile parse_safetensors(std::span<const std::byte> bytes, std::string_view source) {
   const std::string where(source);
   SafetensorsLayout layout = safetensors_layout(bytes, source);
-  require_memory(static_cast<double>(bytes.size()), where);
+  double wanted = 0;
+  for (const SafetensorsPlace& place : layout.places)
+    wanted +=
+        static_cast<double>(place.shape.element_count()) * static_cast<double>(size_in_bytes(place.type));
+  require_memory(wanted, where);
   SafetensorsFile file{{}, std::move(layout.metadata)};
   for (const SafetensorsPlace& place : layout.places)
-    file.tensors[place.name] = copy_out(place, fmt::format("{}: tensor '{}'", where, place.name));
+    if (place.unread.empty())
+      file.tensors[place.name] = copy_out(place, fmt::format("{}: tensor '{}'", where, place.name));
+    else
+      file.unread[place.name] = place.unread;
   return file;
 }
 

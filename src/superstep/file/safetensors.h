@@ -13,24 +13,31 @@
 #include <vector>
 
 #include "superstep/base/tensor.h"
+#include "superstep/file/weights/blocks.h"
 
 namespace superstep::data {
 
 struct SafetensorsFile {
   std::map<std::string, Tensor> tensors;
   std::map<std::string, std::string> metadata;
+  // Tensors of a type of the format that is not read ("F4", "C64"), by name: the others are there all the
+  // same.
+  std::map<std::string, std::string> unread = {};
 };
 
-// Throws Error: not_found, bad_file (what is wrong, and with which tensor), unsupported (8-bit floats), io.
+// Floats of 8 bits are read as f32. Throws Error: not_found, bad_file (what is wrong, and with which tensor),
+// unsupported (a type that the format does not have), io.
 SafetensorsFile read_safetensors(const std::filesystem::path& path);
 SafetensorsFile parse_safetensors(std::span<const std::byte> bytes, std::string_view where);
 
 // The file without its elements: where each array lies, in the order of the data.
 struct SafetensorsPlace {
   std::string name;
-  ElementType type;
+  ElementType type;  // as it is read; f32 of floats of 8 bits
   Shape shape;
-  std::span<const std::byte> bytes;  // within those that were given
+  std::span<const std::byte> bytes;        // within those that were given
+  BlockFormat blocks = BlockFormat::none;  // of floats of 8 bits
+  std::string unread = {};                 // the name of a type that is not read; empty: it is
 };
 struct SafetensorsLayout {
   std::vector<SafetensorsPlace> places;

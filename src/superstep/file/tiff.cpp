@@ -3,9 +3,12 @@
 #include <fmt/format.h>
 #include <tiffio.h>
 
+#include <algorithm>
+#include <charconv>
 #include <cstdarg>
 #include <cstdio>
 #include <cstring>
+#include <fstream>
 #include <vector>
 
 #include "superstep/base/error.h"
@@ -67,8 +70,9 @@ class Reader {
 
   // Straight into one tensor, which takes up room as pages are read: what only headers claim costs nothing.
   Tensor read() {
-    const auto pages = static_cast<std::int64_t>(TIFFNumberOfDirectories(file_.tiff));
     require_plausible_size();
+    const auto pages = static_cast<std::int64_t>(TIFFNumberOfDirectories(file_.tiff));
+    if (const std::int64_t planes = planes_of_imagej(); pages == 1 && planes > 1) return read_planes(planes);
     const double page_bytes =
         static_cast<double>(format_.height) * static_cast<double>(row_elements() * size_in_bytes(type_));
     require_memory(page_bytes * static_cast<double>(pages), path_);
@@ -106,6 +110,71 @@ class Reader {
     return page;
   }
 
+  // "ImageJ=1.54f\nimages=20\n...": how many planes there are, of which the others may have no directories.
+  // 0: not written by it.
+  std::int64_t planes_of_imagej() const {
+    char* text = nullptr;
+    if (!TIFFGetField(file_.tiff, TIFFTAG_IMAGEDESCRIPTION, &text) || !text) return 0;
+    const std::string_view description(text), mark = "\nimages=";
+    const std::size_t at = description.find(mark);
+    if (!description.starts_with("ImageJ=") || at == std::string_view::npos) return 0;
+    std::int64_t planes = 0;
+    std::from_chars(description.data() + at + mark.size(), description.data() + description.size(), planes);
+    return planes;
+  }
+
+  // Where the first plane begins, which must lie in one piece as it is.
+  std::uint64_t begin_of_planes(std::uint64_t plane_bytes) const {
+    std::uint16_t compression = COMPRESSION_NONE;
+    TIFFGetFieldDefaulted(file_.tiff, TIFFTAG_COMPRESSION, &compression);
+    std::uint64_t* offsets = nullptr;
+    std::uint64_t* counts = nullptr;
+    const bool placed = TIFFGetField(file_.tiff, TIFFTAG_STRIPOFFSETS, &offsets) &&
+                        TIFFGetField(file_.tiff, TIFFTAG_STRIPBYTECOUNTS, &counts) && offsets && counts;
+    bool together = placed && compression == COMPRESSION_NONE && format_.bits % 8 == 0;
+    std::uint64_t bytes = 0;
+    for (std::uint32_t i = 0; together && i < TIFFNumberOfStrips(file_.tiff); bytes += counts[i++])
+      together = offsets[i] == offsets[0] + bytes;
+    if (!together || bytes < plane_bytes)
+      fail(ErrorCode::unsupported, "is a stack of ImageJ whose planes do not lie one after the other",
+           "save it with one page for each image");
+    return offsets[0];
+  }
+
+  Tensor read_planes(std::int64_t planes) {
+    const std::uint64_t plane_bytes = format_.height * std::uint64_t{row_elements()} * size_in_bytes(type_),
+                        begin = begin_of_planes(plane_bytes), size = std::filesystem::file_size(path_);
+    if (begin > size || static_cast<std::uint64_t>(planes) > (size - begin) / plane_bytes)
+      throw Error(ErrorCode::bad_file,
+                  fmt::format("is a stack of {} images and cut short: its {} bytes have room for {}", planes,
+                              size, begin > size ? 0 : (size - begin) / plane_bytes),
+                  path_);
+    require_memory(static_cast<double>(plane_bytes) * static_cast<double>(planes), path_);
+    Tensor all(type_, shape_of(planes));
+    std::ifstream stream(path_, std::ios::binary);
+    stream.seekg(static_cast<std::streamoff>(begin));
+    InterruptCheck stop;
+    for (std::int64_t plane = 0; plane < planes; ++plane, stop.throw_if_due(path_)) {
+      std::byte* to = all.bytes() + static_cast<std::uint64_t>(plane) * plane_bytes;
+      if (!stream.read(reinterpret_cast<char*>(to), static_cast<std::streamsize>(plane_bytes)))
+        throw Error(ErrorCode::io, "cannot be read to its end", path_);
+      if (TIFFIsByteSwapped(file_.tiff)) swap_bytes(to, plane_bytes);
+      if (format_.photometric == PHOTOMETRIC_MINISWHITE) turn_round(to, plane_bytes);
+    }
+    return all;
+  }
+
+  void swap_bytes(std::byte* bytes, std::uint64_t count) const {
+    const std::size_t size = size_in_bytes(type_);
+    for (std::uint64_t i = 0; size > 1 && i + size <= count; i += size)
+      std::reverse(bytes + i, bytes + i + size);
+  }
+
+  // Of unsigned numbers the largest less each of them is each with its bits turned.
+  static void turn_round(std::byte* bytes, std::uint64_t count) {
+    for (std::uint64_t i = 0; i < count; ++i) bytes[i] = ~bytes[i];
+  }
+
   ElementType type_of(const PageFormat& page) const {
     if (TIFFIsTiled(file_.tiff))
       fail(ErrorCode::unsupported, "is stored in tiles", "convert it to strips: tiffcp -s IN OUT");
@@ -113,9 +182,18 @@ class Reader {
       fail(ErrorCode::unsupported, "has a colour palette", "save it as greyscale or RGB");
     if (page.planes != PLANARCONFIG_CONTIG)
       fail(ErrorCode::unsupported, "stores its channels apart", "convert it: tiffcp -p contig IN OUT");
+    constexpr std::uint16_t read_as_they_are[] = {PHOTOMETRIC_MINISWHITE, PHOTOMETRIC_MINISBLACK,
+                                                  PHOTOMETRIC_RGB, PHOTOMETRIC_CFA};
+    if (std::ranges::find(read_as_they_are, page.photometric) == std::end(read_as_they_are))
+      fail(ErrorCode::unsupported, fmt::format("has colors of kind {}", page.photometric),
+           "save it as greyscale or RGB");
+    if (page.photometric == PHOTOMETRIC_MINISWHITE && page.sample_format != SAMPLEFORMAT_UINT)
+      fail(ErrorCode::unsupported, "says that 0 is white, of numbers that have no largest one",
+           "save it with 0 as black");
     if (page.bits == 1 && page.channels == 1) return ElementType::u8;
     const bool is_float = page.sample_format == SAMPLEFORMAT_IEEEFP;
     const bool is_signed = page.sample_format == SAMPLEFORMAT_INT;
+    if (is_float && page.bits == 16) return ElementType::f16;
     if (is_float && page.bits == 32) return ElementType::f32;
     if (is_float && page.bits == 64) return ElementType::f64;
     if (!is_float && page.bits == 8) return is_signed ? ElementType::i8 : ElementType::u8;
@@ -139,10 +217,12 @@ class Reader {
       if (TIFFReadScanline(file_.tiff, line.data(), y) < 0)
         fail(ErrorCode::bad_file, "is damaged: " + file_.message);
       std::byte* to = page + y * row_bytes;
-      if (format_.bits == 1)
+      if (format_.bits == 1) {
         expand_bits(line, reinterpret_cast<std::uint8_t*>(to));
-      else
-        std::memcpy(to, line.data(), std::min(row_bytes, line.size()));
+        continue;
+      }
+      std::memcpy(to, line.data(), std::min(row_bytes, line.size()));
+      if (format_.photometric == PHOTOMETRIC_MINISWHITE) turn_round(to, row_bytes);
     }
   }
 

@@ -12,9 +12,12 @@
 namespace superstep::data {
 
 // All pages of a file: [pages, height, width], or [pages, height, width, channels] when there are several.
-// Elements are as in the file: u8, u16, u32, i8, i16, i32, f32 or f64; one-bit images come as u8, 0 black and
-// 1 white. Throws Error: not_found, bad_file (damaged; pages that differ in size or type), unsupported
-// (tiles, palettes, planes apart, other depths), each with the file and the page.
+// Elements are as in the file: u8, u16, u32, i8, i16, i32, f16, f32 or f64; one-bit images come as u8, 0
+// black and 1 white. Where the file says that 0 is white (WhiteIsZero: TIFF 6.0, PhotometricInterpretation),
+// numbers of every depth are turned round, so that more is brighter. A stack of ImageJ, which has one
+// directory for planes that lie one after the other, is read wholly. Throws Error: not_found, bad_file
+// (damaged; pages that differ in size or type), unsupported (tiles, palettes, planes apart, other colors,
+// other depths), each with the file and the page.
 Tensor read_tiff(const std::filesystem::path& path);
 
 enum class TiffCompression { none, lzw, deflate };

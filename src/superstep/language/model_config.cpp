@@ -7,6 +7,7 @@
 #include "superstep/base/file.h"
 #include "superstep/base/json.h"
 #include "superstep/base/printable.h"
+#include "superstep/language/model_entries.h"
 
 namespace superstep::language {
 namespace {
@@ -45,29 +46,46 @@ double number_of(const json& object, const char* name, const std::string& where,
   return found->get<double>();
 }
 
+bool truth_of(const json& object, const char* name, const std::string& where, bool otherwise) {
+  const auto found = object.find(name);
+  if (found == object.end() || found->is_null()) return otherwise;
+  if (!found->is_boolean())
+    throw Error(ErrorCode::bad_file, fmt::format("'{}' is neither true nor false", name), where);
+  return found->get<bool>();
+}
+
+Holds holds(bool truth) { return truth ? Holds::yes : Holds::no; }
+
+// Every number that the kind of scaling needs.
+void read_scaling(const json& object, const std::string& kind, RotaryScaling& s, const std::string& where) {
+  const auto needed = [&](const char* name) {
+    if (!object.contains(name)) refuse_entry(where, name);
+    return number_of(object, name, where, 0);
+  };
+  if (kind != "linear" && kind != "llama3")
+    throw Error(ErrorCode::unsupported,
+                fmt::format("positions scaled by '{}' are not known", printable(kind)), where,
+                "linear and llama3 are");
+  s.factor = needed("factor");
+  s.kind = kind == "linear" ? RotaryScaling::Kind::linear : RotaryScaling::Kind::llama3;
+  if (kind == "linear") return;
+  s.low = needed("low_freq_factor");
+  s.high = needed("high_freq_factor");
+  s.original_length = needed("original_max_position_embeddings");
+  if (s.low >= s.high) refuse_entry(where, "high_freq_factor");
+}
+
 // Newer files say everything about positions in rope_parameters, older ones in rope_theta and rope_scaling.
 void read_rotary(const json& object, ModelConfig& config, const std::string& where) {
   config.rotary_base = number_of(object, "rope_theta", where, 10000);
   for (const char* name : {"rope_parameters", "rope_scaling"}) {
     const auto found = object.find(name);
-    if (found == object.end() || !found->is_object()) continue;
+    if (found == object.end() || found->is_null()) continue;
+    if (!found->is_object()) refuse_entry(where, name);
     config.rotary_base = number_of(*found, "rope_theta", where, config.rotary_base);
     const std::string kind = found->value("rope_type", found->value("type", std::string("default")));
-    if (kind == "default") continue;
-    RotaryScaling& s = config.scaling;
-    if (kind == "linear")
-      s.kind = RotaryScaling::Kind::linear;
-    else if (kind == "llama3")
-      s.kind = RotaryScaling::Kind::llama3;
-    else
-      throw Error(ErrorCode::unsupported,
-                  fmt::format("positions scaled by '{}' are not known", printable(kind)), where,
-                  "linear and llama3 are");
-    s.factor = number_of(*found, "factor", where, 1);
-    s.low = number_of(*found, "low_freq_factor", where, s.low);
-    s.high = number_of(*found, "high_freq_factor", where, s.high);
-    s.original_length = number_of(*found, "original_max_position_embeddings", where, s.original_length);
-    if (s.low >= s.high) refuse_entry(where, "high_freq_factor");
+    require_known_rotary_entries(*found, where);
+    if (kind != "default") read_scaling(*found, kind, config.scaling, where);
   }
 }
 
@@ -92,22 +110,40 @@ void check(const ModelConfig& c, const std::string& where) {
                 where);
 }
 
-ModelConfig of_llama(const json& object, const std::string& where) {
+// A text that is longer than the window is refused: within it every token sees all before it.
+void read_window(const json& object, ModelConfig& c, const std::string& where, std::int64_t otherwise) {
+  if (!object.contains("sliding_window"))
+    c.context = std::min(c.context, otherwise);
+  else if (!object["sliding_window"].is_null())
+    c.context = std::min(c.context, integer_of(object, {"sliding_window"}, where));
+  const auto kinds = object.find("layer_types");
+  if (kinds == object.end() || kinds->is_null()) return;
+  for (const json& kind : *kinds)
+    if (kind != "full_attention" && kind != "sliding_attention")
+      throw Error(ErrorCode::unsupported,
+                  fmt::format("layers of the kind {} are not known", printable(kind.dump())), where);
+}
+
+// What an entry is that is not there: transformers' LlamaConfig and MistralConfig say so.
+ModelConfig of_llama(const json& object, const std::string& where, bool mistral) {
+  constexpr std::int64_t mistral_window = 4096, mistral_context = 131072;
   ModelConfig c{.family = Family::llama};
   c.layers = integer_of(object, {"num_hidden_layers"}, where);
   c.width = integer_of(object, {"hidden_size"}, where);
   c.heads = integer_of(object, {"num_attention_heads"}, where);
-  c.key_heads = integer_of(object, {"num_key_value_heads"}, where, c.heads);
+  c.key_heads = integer_of(object, {"num_key_value_heads"}, where, mistral ? 8 : c.heads);
   c.head_size = integer_of(object, {"head_dim"}, where, c.width / c.heads);
   c.inner = integer_of(object, {"intermediate_size"}, where);
-  c.context = integer_of(object, {"max_position_embeddings"}, where, 2048);
+  c.context = integer_of(object, {"max_position_embeddings"}, where, mistral ? mistral_context : 2048);
   c.vocabulary = integer_of(object, {"vocab_size"}, where);
-  c.epsilon = number_of(object, "rms_norm_eps", where, 1e-5);
+  c.epsilon = number_of(object, "rms_norm_eps", where, 1e-6);
   if (object.value("hidden_act", "silu") != "silu")
     refuse_kind(where, "llama with " + object.value("hidden_act", ""));
-  if (object.contains("sliding_window") && object["sliding_window"].is_number_integer())
-    c.context = std::min(c.context, integer_of(object, {"sliding_window"}, where));
+  read_window(object, c, where, mistral ? mistral_window : c.context);
   read_rotary(object, c, where);
+  c.attention_biases = holds(truth_of(object, "attention_bias", where, false));
+  c.inner_biases = holds(truth_of(object, "mlp_bias", where, false));
+  c.head = holds(!truth_of(object, "tie_word_embeddings", where, false));
   return c;
 }
 
@@ -124,6 +160,7 @@ ModelConfig of_gpt2(const json& object, const std::string& where) {
   const std::string activation = object.value("activation_function", "gelu_new");
   if (activation != "gelu_new" && activation != "gelu_pytorch_tanh")
     refuse_kind(where, "gpt2 with " + activation);
+  c.head = holds(!truth_of(object, "tie_word_embeddings", where, true));
   return c;
 }
 
@@ -131,38 +168,66 @@ class Notes {
  public:
   Notes(const data::WeightFile& file, std::string kind) : file_(file), kind_(std::move(kind)) {}
 
+  bool has(const std::string& name) const { return find(name) != nullptr; }
   std::int64_t integer(const std::string& name, std::int64_t otherwise = -1) const {
-    const auto* value = find<std::int64_t>(name);
-    if (value && *value >= 1 && *value <= largest_size) return *value;
-    if (value || otherwise < 0) refuse_entry(file_.path().string(), kind_ + "." + name);
-    return otherwise;
+    const data::WeightNote* note = find(name);
+    if (!note && otherwise >= 0) return otherwise;
+    const auto* value = note ? std::get_if<std::int64_t>(note) : nullptr;
+    if (!value || *value < 1 || *value > largest_size) refuse(name);
+    return *value;
   }
   double number(const std::string& name, double otherwise) const {
-    const auto* value = find<double>(name);
-    if (value && !(*value > 0)) refuse_entry(file_.path().string(), kind_ + "." + name);
-    return value ? *value : otherwise;
+    const data::WeightNote* note = find(name);
+    if (!note) return otherwise;
+    const auto* whole = std::get_if<std::int64_t>(note);
+    const auto* value = std::get_if<double>(note);
+    if (!whole && !value) refuse(name);
+    const double number = whole ? static_cast<double>(*whole) : *value;
+    if (!(number > 0)) refuse(name);
+    return number;
   }
   std::string text(const std::string& name) const {
-    const auto* value = find<std::string>(name);
-    return value ? *value : "";
+    const data::WeightNote* note = find(name);
+    if (!note) return "";
+    const auto* value = std::get_if<std::string>(note);
+    if (!value) refuse(name);
+    return *value;
+  }
+  // Where only one value is honored.
+  void require_equal(const std::string& name, std::int64_t honored) const {
+    if (const std::int64_t value = integer(name, honored); value != honored)
+      throw Error(ErrorCode::unsupported,
+                  fmt::format("'{}.{}' is {}, where only {} is honored", kind_, name, value, honored),
+                  file_.path().string());
   }
 
  private:
-  template <class T>
-  const T* find(const std::string& name) const {
+  const data::WeightNote* find(const std::string& name) const {
     const auto found = file_.notes().find(kind_ + "." + name);
-    return found == file_.notes().end() ? nullptr : std::get_if<T>(&found->second);
+    return found == file_.notes().end() ? nullptr : &found->second;
+  }
+  [[noreturn]] void refuse(const std::string& name) const {
+    refuse_entry(file_.path().string(), kind_ + "." + name);
   }
 
   const data::WeightFile& file_;
   std::string kind_;
 };
 
-ModelConfig of_gguf(const data::WeightFile& file) {
-  const std::string where = file.path().string(), kind = Notes(file, "general").text("architecture");
-  if (kind != "llama" && kind != "gpt2") refuse_kind(where, kind);
-  const Notes notes(file, kind);
-  ModelConfig c{.family = kind == "llama" ? Family::llama : Family::gpt2};
+// A factor without a kind scales linearly, and has an older name, too: as llama.cpp reads them.
+RotaryScaling scaling_of(const Notes& notes, const std::string& where) {
+  const std::string kind = notes.text("rope.scaling.type");
+  if (kind == "none") return {};
+  if (!kind.empty() && kind != "linear")
+    throw Error(ErrorCode::unsupported,
+                fmt::format("positions scaled by '{}' are not known", printable(kind)), where,
+                "linear is, and llama3 in a config.json");
+  const double factor = notes.number("rope.scaling.factor", notes.number("rope.scale_linear", 1));
+  if (factor == 1) return {};
+  return {.kind = RotaryScaling::Kind::linear, .factor = factor};
+}
+
+void read_sizes(const Notes& notes, ModelConfig& c) {
   c.layers = notes.integer("block_count");
   c.width = notes.integer("embedding_length");
   c.heads = notes.integer("attention.head_count");
@@ -170,15 +235,24 @@ ModelConfig of_gguf(const data::WeightFile& file) {
   c.head_size = notes.integer("attention.key_length", c.width / c.heads);
   c.inner = notes.integer("feed_forward_length");
   c.context = notes.integer("context_length");
+  c.context = std::min(c.context, notes.integer("attention.sliding_window", c.context));
+  c.vocabulary = notes.has("vocab_size") ? notes.integer("vocab_size") : 0;
+  notes.require_equal("attention.value_length", c.head_size);
+  notes.require_equal("rope.dimension_count", c.head_size);
+}
+
+ModelConfig of_gguf(const data::WeightFile& file) {
+  const std::string where = file.path().string(), kind = Notes(file, "general").text("architecture");
+  if (kind != "llama" && kind != "gpt2") refuse_kind(where, kind);
+  require_known_notes(file, kind);
+  const Notes notes(file, kind);
+  ModelConfig c{.family = kind == "llama" ? Family::llama : Family::gpt2};
+  read_sizes(notes, c);
+  c.attention_biases = c.inner_biases = Holds::as_the_file_has;
   c.epsilon = notes.number(
       kind == "llama" ? "attention.layer_norm_rms_epsilon" : "attention.layer_norm_epsilon", 1e-5);
   c.rotary_base = notes.number("rope.freq_base", 10000);
-  const std::string scaling = notes.text("rope.scaling.type");
-  if (scaling == "linear")
-    c.scaling = {.kind = RotaryScaling::Kind::linear, .factor = notes.number("rope.scaling.factor", 1)};
-  else if (!scaling.empty() && scaling != "none")
-    throw Error(ErrorCode::unsupported,
-                fmt::format("positions scaled by '{}' are not known", printable(scaling)), where);
+  c.scaling = scaling_of(notes, where);
   if (const data::Weight* factors = file.find("rope_freqs.weight"))
     throw Error(ErrorCode::unsupported, fmt::format("'{}' scales positions pair by pair", factors->name),
                 where, "take the safetensors of the same model");
@@ -199,7 +273,8 @@ ModelConfig model_config_from_json(std::string_view text, const std::string& whe
   try {
     const std::string kind = object.value("model_type", std::string());
     if (kind != "llama" && kind != "mistral" && kind != "gpt2") refuse_kind(where, kind);
-    ModelConfig config = kind == "gpt2" ? of_gpt2(object, where) : of_llama(object, where);
+    require_known_entries(object, kind, where);
+    ModelConfig config = kind == "gpt2" ? of_gpt2(object, where) : of_llama(object, where, kind == "mistral");
     read_ends(object, config);
     check(config, where);
     return config;

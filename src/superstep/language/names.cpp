@@ -32,6 +32,14 @@ Rules make_llama_names() {
   turned("layer#.outer.weight", "layers.#.mlp.down_proj.weight", "blk.#.ffn_down.weight");
   add(rules, "layer#.norm.weight", {"layers.#.post_attention_layernorm.weight", "blk.#.ffn_norm.weight"});
   add(rules, "norm.weight", {"norm.weight", "output_norm.weight"});
+  add(rules, "layer#.attention.query.bias", {"layers.#.self_attn.q_proj.bias", "blk.#.attn_q.bias"});
+  add(rules, "layer#.attention.key.bias", {"layers.#.self_attn.k_proj.bias", "blk.#.attn_k.bias"});
+  add(rules, "layer#.attention.value.bias", {"layers.#.self_attn.v_proj.bias", "blk.#.attn_v.bias"});
+  add(rules, "layer#.attention.out.bias", {"layers.#.self_attn.o_proj.bias", "blk.#.attn_output.bias"});
+  add(rules, "layer#.gate.bias", {"layers.#.mlp.gate_proj.bias", "blk.#.ffn_gate.bias"});
+  add(rules, "layer#.inner.bias", {"layers.#.mlp.up_proj.bias", "blk.#.ffn_up.bias"});
+  add(rules, "layer#.outer.bias", {"layers.#.mlp.down_proj.bias", "blk.#.ffn_down.bias"});
+  add(rules, "own_head.weight", {"lm_head.weight", "output.weight"}, Arrangement::transposed);
   // Without a head of its own the table of embeddings is one.
   add(rules, "head.weight", {"lm_head.weight", "output.weight", "embed_tokens.weight", "token_embd.weight"},
       Arrangement::transposed);
@@ -57,6 +65,7 @@ Rules make_gpt2_names() {
   product("layer#.attention.out", "h.#.attn.c_proj", "blk.#.attn_output");
   product("layer#.inner", "h.#.mlp.c_fc", "blk.#.ffn_up");
   product("layer#.outer", "h.#.mlp.c_proj", "blk.#.ffn_down");
+  add(rules, "own_head.weight", {"lm_head.weight", "output.weight"}, Arrangement::transposed);
   return rules;
 }
 
@@ -65,6 +74,14 @@ Rules make_gpt2_names() {
 std::span<const NameRule> llama_names() {
   static const Rules rules = make_llama_names();
   return rules;
+}
+
+// Buffers of old versions of transformers, which its newer ones make: the angles of positions, the triangle
+// of what a token may see and the number that stands for what it may not.
+std::span<const char* const> names_of_buffers() {
+  static constexpr const char* names[] = {"rotary_emb.inv_freq", "layers.#.self_attn.rotary_emb.inv_freq",
+                                          "h.#.attn.bias", "h.#.attn.masked_bias"};
+  return names;
 }
 
 std::span<const NameRule> gpt2_names() {

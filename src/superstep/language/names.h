@@ -10,5 +10,7 @@ namespace superstep::language {
 
 std::span<const data::NameRule> llama_names();
 std::span<const data::NameRule> gpt2_names();
+// Arrays, without wrappers, that files may have beside these and that no model needs.
+std::span<const char* const> names_of_buffers();
 
 }  // namespace superstep::language

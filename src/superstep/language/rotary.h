@@ -13,6 +13,7 @@ struct RotaryScaling {
   // llama3: turns longer than original_length / low are divided by the factor, those shorter than
   // original_length / high stay, between them the two are mixed (as Llama 3.1 is configured).
   double low = 1, high = 4, original_length = 8192;
+  bool operator==(const RotaryScaling&) const = default;
 };
 
 // The radians by which pair i of a head turns at each position, i in [0, head size / 2).

@@ -3,13 +3,13 @@
 #include <fmt/format.h>
 
 #include "superstep/file/csv.h"
+#include "superstep/file/form.h"
 #include "superstep/physics/ordered_samples.h"
 
 namespace superstep::data {
 
 bool is_table_path(const std::filesystem::path& path) {
-  const std::string extension = path.extension().string();
-  return extension == ".csv" || extension == ".tsv" || extension == ".tab" || extension == ".txt";
+  return ends_in(path, {".csv", ".tsv", ".tab", ".txt"});
 }
 
 void write_rows(const WriteRequest& request, const std::vector<std::string>& header,

@@ -48,6 +48,20 @@ void refuse_data(const std::string& name) {
                 fmt::format("'superstep infer WORKLOAD --weights {}' serves it", name));
 }
 
+// Options that a workload of the zoo would not heed.
+void refuse_options_of_files(const TrainSettings& s) {
+  for (const auto& [given, option] : {std::pair(!s.shapes.empty(), "--shape"),
+                                      {!s.bounds.empty(), "--bound"},
+                                      {!s.loss.empty(), "--loss"},
+                                      {!s.train.empty(), "--train"},
+                                      {!s.freeze.empty(), "--freeze"},
+                                      {s.allow_nan, "--allow-nan"}})
+    if (given)
+      throw Error(ErrorCode::invalid_argument,
+                  fmt::format("is of a model file (.onnx), and '{}' is a workload", s.workload), option,
+                  fmt::format("leave {} away", option));
+}
+
 std::shared_ptr<const UserModel> open_user_model(const TrainSettings& settings) {
   if (!is_model_file(settings.workload)) {
     refuse_data(settings.workload);
@@ -59,7 +73,8 @@ std::shared_ptr<const UserModel> open_user_model(const TrainSettings& settings) 
                         .bounds = settings.bounds,
                         .loss = settings.loss,
                         .choice = {.train = settings.train, .freeze = settings.freeze},
-                        .data = settings.data});
+                        .data = settings.data,
+                        .allow_not_finite = settings.allow_nan});
 }
 
 // The recipe's rate for a batch.
@@ -91,6 +106,7 @@ Model::Model(TrainSettings settings)
   if (user_ && !settings_.recipe.empty() && settings_.recipe != "quick")
     throw Error(ErrorCode::invalid_argument, "a model file has no recipe of its own", "--recipe",
                 "give --optimizer, --learning-rate, --batch and --epochs");
+  if (!user_) refuse_options_of_files(settings_);
   const workload::Recipe& chosen = recipe();
   if (settings_.recipe.empty()) settings_.recipe = workload::name_of(workload_->by_default);
   settings_.model_options = workload::with_options_of(chosen, settings_.model_options);
@@ -110,7 +126,9 @@ Model::Model(TrainSettings settings)
 const workload::Recipe& Model::recipe() const { return workload::find_recipe(*workload_, settings_.recipe); }
 
 std::unique_ptr<Task> Model::open_task(const TaskSettings& settings) const {
-  return user_ ? user_->open_task(settings) : run::open_task(*workload_, settings);
+  if (user_) return user_->open_task(settings);
+  as_described()(1);  // options that it cannot be built with are refused before data are made or read for it
+  return run::open_task(*workload_, settings);
 }
 
 std::int64_t Model::fixed_batch() const { return user_ ? user_->fixed_batch() : 0; }

@@ -26,6 +26,8 @@ class Model {
 
   const workload::Workload& workload() const { return *workload_; }
   const workload::Recipe& recipe() const;  // that it is trained by
+  // Throws Error (invalid_argument) for options that the model cannot be built with before anything is made
+  // or read.
   std::unique_ptr<Task> open_task(const TaskSettings& settings) const;
   std::int64_t fixed_batch() const;  // the only batch of a model file that fixes it; 0: any
   // Of a model file: user_model.h.

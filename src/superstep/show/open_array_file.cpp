@@ -5,8 +5,10 @@
 #include <fstream>
 #include <utility>
 
+#include "superstep/file/form.h"
 #include "superstep/file/npy.h"
 #include "superstep/file/npz.h"
+#include "superstep/file/tiff.h"
 #include "superstep/show/model_file.h"
 #include "superstep/show/tensor_arrays.h"
 #include "superstep/show/weight_arrays.h"
@@ -53,6 +55,10 @@ std::unique_ptr<ArrayFile> open_array_file(const std::filesystem::path& path) {
         std::map<std::string, Tensor>{{path.stem().string(), data::read_npy(path)}});
   if (magic.starts_with("GGUF") || is_shown_as_weights(path)) return open_weight_arrays(path);
   if (magic.starts_with("PK")) return std::make_unique<TensorArrays>(data::read_npz(path));
+  if (data::form_of(path) == data::FileForm::tiff)
+    return std::make_unique<TensorArrays>(
+        std::map<std::string, Tensor>{{path.stem().string(), data::read_tiff(path)}});
+  if (data::form_of(path) == data::FileForm::safetensors) return open_weight_arrays(path);
   if (is_shown_as_model(path)) return open_model_parameters(path);
   return std::make_unique<Hdf5Arrays>(path);
 }

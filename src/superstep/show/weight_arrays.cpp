@@ -27,7 +27,9 @@ class WeightArrays : public ArrayFile {
   std::vector<data::DataSetInfo> data_sets() const override {
     std::vector<data::DataSetInfo> infos;
     for (const data::Weight& weight : file_.weights())
-      infos.push_back({weight.name, weight.shape, weight.element, weight.type_name(), false});
+      infos.push_back({weight.name, weight.shape,
+                       weight.unread.empty() ? std::optional(weight.element) : std::nullopt,
+                       weight.type_name(), false});
     return infos;
   }
 

@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <set>
 
+#include "superstep/base/system/free_memory.h"
 #include "superstep/file/check.h"
 #include "superstep/file/hdf5/hdf5.h"
 #include "superstep/workload/metrics.h"
@@ -41,24 +43,48 @@ Fields generate(const TableSpec& spec, const TaskSettings& settings) {
   return fields;
 }
 
-Fields read(const TableSpec& spec, const TaskSettings& settings) {
-  const data::Hdf5File file(settings.data);
+// Those of the generator's fields that are read: the file has them, or must.
+std::vector<data::Field> fields_to_read(const TableSpec& spec, const TaskSettings& settings,
+                                        const data::Hdf5File& file) {
   const auto generator = make_generator(spec.generator, spec.settings);
   const std::vector<std::string> wanted = wanted_fields(spec), known = known_fields(spec);
-  Fields fields;
-  std::int64_t samples = -1;
+  std::set<std::string> names;
+  for (const data::DataSetInfo& info : file.data_sets()) names.insert(info.name);
+  std::vector<data::Field> fields;
   for (const data::Field& field : generator->fields()) {
     if (!std::ranges::binary_search(known, field.name)) continue;
     const bool optional = !std::ranges::binary_search(wanted, field.name);
-    if (optional && !file.contains(field.name)) continue;
+    if (optional && !names.contains(field.name)) continue;
     const bool target_only =
         std::ranges::none_of(spec.inputs, [&](const Column& column) { return column.field == field.name; });
-    if (target_only && !settings.labels_required && !file.contains(field.name)) continue;
+    if (target_only && !settings.labels_required && !names.contains(field.name)) continue;
+    fields.push_back(field);
+  }
+  return fields;
+}
+
+// Names, shapes and the memory that all of them take, before the first is read.
+void require_fields(const std::vector<data::Field>& fields, const data::Hdf5File& file) {
+  std::int64_t samples = -1;
+  double bytes = 0;
+  for (const data::Field& field : fields) {
     std::vector<std::int64_t> extents{samples};
     extents.insert(extents.end(), field.shape.begin(), field.shape.end());
-    const Tensor tensor = file.read(field.name, field.type, extents);
+    const data::DataSetInfo info = file.require_shape(field.name, extents);
+    samples = info.shape[0];
+    bytes += static_cast<double>(info.shape.element_count()) * static_cast<double>(size_in_bytes(field.type));
+  }
+  require_memory(bytes, file.path().string());
+}
+
+Fields read(const TableSpec& spec, const TaskSettings& settings) {
+  const data::Hdf5File file(settings.data);
+  const std::vector<data::Field> wanted = fields_to_read(spec, settings, file);
+  require_fields(wanted, file);
+  Fields fields;
+  for (const data::Field& field : wanted) {
+    const Tensor tensor = file.read(field.name, field.type);
     data::require_finite(tensor, fmt::format("{}: data set '{}'", settings.data.string(), field.name));
-    samples = tensor.shape()[0];
     fields.emplace(field.name, tensor);
   }
   return fields;

@@ -12,6 +12,7 @@
 #include "superstep/baseline/regression.h"
 #include "superstep/baseline/trees.h"
 #include "superstep/file/csv.h"
+#include "superstep/file/form.h"
 #include "superstep/file/hdf5/hdf5.h"
 #include "superstep/physics/chemistry/yield_reactions.h"
 #include "superstep/physics/row_writer.h"
@@ -345,7 +346,7 @@ Report run(const Request& request, const Options& options) {
 }  // namespace
 
 YieldTable read_yields(const std::filesystem::path& path) {
-  return data::is_table_path(path) ? read_table(path) : read_hdf5(path);
+  return data::is_text(path, {".csv", ".tsv", ".tab", ".txt"}) ? read_table(path) : read_hdf5(path);
 }
 
 double KineticModel::predict(const std::array<int, component_kinds>& component) const {

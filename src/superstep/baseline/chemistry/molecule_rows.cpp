@@ -7,6 +7,7 @@
 
 #include "superstep/base/error.h"
 #include "superstep/file/csv.h"
+#include "superstep/file/form.h"
 #include "superstep/file/hdf5/hdf5.h"
 #include "superstep/physics/row_writer.h"
 
@@ -59,8 +60,8 @@ std::vector<MoleculeRow> read_hdf5(const std::filesystem::path& path, const Labe
 
 std::vector<MoleculeRow> read_molecule_rows(const std::filesystem::path& path, const LabelColumns& columns,
                                             bool labels_required) {
-  return data::is_table_path(path) ? read_table(path, columns, labels_required)
-                                   : read_hdf5(path, columns, labels_required);
+  return data::is_text(path, {".csv", ".tsv", ".tab", ".txt"}) ? read_table(path, columns, labels_required)
+                                                               : read_hdf5(path, columns, labels_required);
 }
 
 }  // namespace superstep::baseline

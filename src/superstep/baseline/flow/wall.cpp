@@ -14,6 +14,7 @@
 #include "superstep/baseline/trees.h"
 #include "superstep/file/check.h"
 #include "superstep/file/csv.h"
+#include "superstep/file/form.h"
 #include "superstep/file/hdf5/hdf5.h"
 #include "superstep/page/page.h"
 #include "superstep/physics/flow/wall_flow.h"
@@ -69,7 +70,7 @@ Points read_table(const std::filesystem::path& path) {
 }
 
 Points read_points(const std::filesystem::path& path) {
-  const bool is_table = path.extension() == ".csv" || path.extension() == ".tsv";
+  const bool is_table = data::is_text(path, {".csv", ".tsv"});
   Points points = is_table ? read_table(path) : read_hdf5(path);
   if (points.count() == 0) throw Error(ErrorCode::bad_file, "has no points", path.string());
   data::require_finite(points.features, path.string());

@@ -13,6 +13,7 @@
 #include "superstep/baseline/imaging/hog.h"
 #include "superstep/baseline/linear_svm.h"
 #include "superstep/file/cifar_file.h"
+#include "superstep/file/form.h"
 #include "superstep/file/hdf5/hdf5.h"
 #include "superstep/physics/stream_blocks.h"
 
@@ -41,8 +42,9 @@ LabelledImages read_records(const std::filesystem::path& path, int classes, std:
 }
 
 LabelledImages read_images(const std::filesystem::path& path, int classes, std::int64_t most) {
-  LabelledImages read =
-      path.extension() == ".bin" ? read_records(path, classes, most) : read_hdf5(path, most);
+  LabelledImages read = data::form_of(path) != data::FileForm::hdf5 && data::ends_in(path, {".bin"})
+                            ? read_records(path, classes, most)
+                            : read_hdf5(path, most);
   if (read.count() < 10)
     throw Error(ErrorCode::invalid_argument, "too few images to fit and to hold some out", path.string());
   read.classes = 1 + *std::ranges::max_element(read.labels);

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "superstep/base/error.h"
+#include "superstep/file/form.h"
 #include "superstep/file/hdf5/hdf5.h"
 #include "superstep/file/tiff.h"
 
@@ -74,7 +75,7 @@ std::int64_t slice_number(const std::string& stem) {
   return number;
 }
 
-bool is_tiff(const fs::path& path) { return path.extension() == ".tif" || path.extension() == ".tiff"; }
+bool is_tiff(const fs::path& path) { return data::ends_in(path, {".tif", ".tiff"}); }
 
 class TiffFolder final : public MaskedImages::Source {
  public:

@@ -15,6 +15,7 @@
 #include "superstep/base/text.h"
 #include "superstep/baseline/in_file.h"
 #include "superstep/file/csv.h"
+#include "superstep/file/form.h"
 #include "superstep/file/hdf5/hdf5.h"
 #include "superstep/file/image_stack.h"
 #include "superstep/page/page.h"
@@ -62,8 +63,8 @@ void binarize(const Tensor& stack, const Options& options, const std::string& wh
 
 std::optional<std::vector<double>> column_of_hdf5(const std::filesystem::path& path, const std::string& name,
                                                   std::int64_t count) {
-  const auto extension = path.extension();
-  if (extension == ".tif" || extension == ".tiff" || extension == ".npy") return {};
+  const data::FileForm form = data::form_of(path);
+  if (form == data::FileForm::tiff || form == data::FileForm::npy) return {};
   const data::Hdf5File file(path);
   if (!file.contains(name)) return {};
   const std::int64_t shape[] = {count};

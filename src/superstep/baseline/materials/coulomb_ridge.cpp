@@ -13,6 +13,7 @@
 #include "superstep/file/atoms/clusters.h"
 #include "superstep/file/atoms/extxyz.h"
 #include "superstep/file/csv.h"
+#include "superstep/file/form.h"
 #include "superstep/file/hdf5/hdf5.h"
 #include "superstep/physics/materials/water.h"
 
@@ -195,9 +196,8 @@ Report run(const Request& request, const Options& options) {
 }  // namespace
 
 std::vector<LabelledCluster> read_clusters(const std::filesystem::path& path) {
-  const std::string extension = path.extension().string();
   std::vector<LabelledCluster> clusters =
-      extension == ".xyz" || extension == ".extxyz" ? read_xyz_clusters(path) : read_hdf5_clusters(path);
+      data::is_text(path, {".xyz", ".extxyz"}) ? read_xyz_clusters(path) : read_hdf5_clusters(path);
   for (const LabelledCluster& cluster : clusters) {
     const auto& elements = cluster.configuration.elements;
     if (elements != data::water_elements(static_cast<int>(elements.size() / 3)))

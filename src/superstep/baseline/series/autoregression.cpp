@@ -10,6 +10,7 @@
 #include "superstep/base/statistics.h"
 #include "superstep/base/text.h"
 #include "superstep/file/csv.h"
+#include "superstep/file/form.h"
 #include "superstep/file/hdf5/hdf5.h"
 #include "superstep/physics/row_writer.h"
 
@@ -160,7 +161,7 @@ Forecast forecast_ar1(std::span<const double> last, std::span<const double> next
 }
 
 ReturnRows read_returns(const std::filesystem::path& path) {
-  return data::is_table_path(path) ? read_table(path) : read_hdf5(path);
+  return data::is_text(path, {".csv", ".tsv", ".tab", ".txt"}) ? read_table(path) : read_hdf5(path);
 }
 
 Entry mcmc_baseline() {

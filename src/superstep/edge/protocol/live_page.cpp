@@ -21,10 +21,11 @@ double quantile(const Durations& times, double share) {
 }
 
 json account_of(const StreamAccount& account) {
-  json counts{
-      {"received", account.received}, {"waiting", account.waiting},     {"duplicate", account.duplicate},
-      {"corrupt", account.corrupt},   {"unfitting", account.unfitting}, {"late", account.late},
-      {"missing", account.missing},   {"series ended", account.series}, {"incomplete", account.incomplete}};
+  json counts{{"received", account.received},   {"waiting", account.waiting},
+              {"duplicate", account.duplicate}, {"corrupt", account.corrupt},
+              {"unread", account.unread},       {"unfitting", account.unfitting},
+              {"late", account.late},           {"missing", account.missing},
+              {"series ended", account.series}, {"incomplete", account.incomplete}};
   for (const Outcome outcome : all_outcomes)
     if (account.of(outcome) > 0 || outcome == Outcome::served) counts[name_of(outcome)] = account.of(outcome);
   return counts;

@@ -107,6 +107,7 @@ void add_stream(std::string& text, const StreamAccount& account) {
     if (outcome != Outcome::invalid)
       frames.add(fmt::format("outcome=\"{}\"", name_of(outcome)), account.of(outcome));
   frames.add("outcome=\"corrupt\"", account.corrupt);
+  frames.add("outcome=\"unread\"", account.unread);
   frames.add("outcome=\"duplicate\"", account.duplicate);
   frames.add("outcome=\"unfitting\"", account.unfitting);
   frames.add("outcome=\"late\"", account.late);

@@ -24,6 +24,7 @@ struct Frame {
   std::uint64_t number = 0;  // from 0 on
   ElementType element = ElementType::f32;
   std::vector<std::int64_t> extents;
+  std::vector<std::string> other_channels{};               // of the message, whose pixels these are not
   std::span<const std::byte> pixels;                       // within the message, or `unpacked`; little-endian
   std::shared_ptr<const std::vector<std::byte>> unpacked;  // where the message has them compressed
   std::optional<std::pair<double, double>> position;       // of the scan, (y, x) in m

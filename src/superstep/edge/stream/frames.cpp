@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "superstep/base/text.h"
+#include "superstep/file/form.h"
 #include "superstep/run/model.h"
 #include "superstep/run/user/arrays.h"
 
@@ -60,9 +61,8 @@ FrameSource frames_in_file(const std::string& file, const std::string& dataset, 
 
 FrameSource frames_of(const std::string& what, const std::string& dataset, std::int64_t most,
                       std::uint64_t seed, int threads) {
-  const std::string ending = std::filesystem::path(what).extension().string();
-  const bool file = std::filesystem::exists(what) || ending == ".npy" || ending == ".npz" ||
-                    ending == ".h5" || ending == ".hdf5" || ending == ".safetensors";
+  const bool file =
+      std::filesystem::exists(what) || data::ends_in(what, {".npy", ".npz", ".h5", ".hdf5", ".safetensors"});
   if (file) return frames_in_file(what, dataset, most);
   return {.pixels = generated_frames(what, most, seed, threads), .positions = {}};
 }

@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "superstep/base/file.h"
+#include "superstep/base/text.h"
 #include "superstep/base/threads/own_threads.h"
 #include "superstep/edge/model/pixels.h"
 #include "superstep/edge/stream/summary.h"
@@ -31,6 +32,15 @@ std::int64_t rows_of(const ServedPorts& ports, const std::vector<std::int64_t>& 
   if (without_ones(extents) == row) return 1;
   if (!ports.batched || extents.empty()) return 0;
   return without_ones({extents.begin() + 1, extents.end()}) == row ? extents[0] : 0;
+}
+
+// One that is left out without a word would be missed by nobody.
+void require_one_channel(const Frame& frame, const std::string& chosen) {
+  if (chosen.empty() && !frame.other_channels.empty())
+    throw Error(ErrorCode::unsupported,
+                fmt::format("it has {} channels, and none was chosen by --pull-channel; beside the first: {}",
+                            frame.other_channels.size() + 1, join(frame.other_channels, ", ")),
+                "a frame's message");
 }
 
 void give_meaning(Pixels meaning, std::int64_t rows, std::span<float> values) {
@@ -183,7 +193,7 @@ void Receiver::resume(const Journal::Known& known) {
 }
 
 void Receiver::replay(const MessageParts& parts) {
-  const auto frame = std::get<Frame>(decode_message(parts));
+  const auto frame = std::get<Frame>(decode_message(parts, settings_.channel));
   wait_for_room();
   SeriesPointer series;
   {
@@ -211,11 +221,13 @@ void Receiver::resume() {
 void Receiver::take(const MessageParts& parts) {
   StreamMessage message;
   try {
-    message = decode_message(parts);
-  } catch (const Error&) {
+    message = decode_message(parts, settings_.channel);
+    if (const auto* frame = std::get_if<Frame>(&message)) require_one_channel(*frame, settings_.channel);
+  } catch (const Error& error) {
     const std::scoped_lock lock(mutex_);
     ++account_.received;
-    ++account_.corrupt;
+    ++(error.code() == ErrorCode::unsupported ? account_.unread : account_.corrupt);
+    account_.add_reason(fmt::format("{}: {}", error.where(), error.message()));
     return;
   }
   if (const auto* started = std::get_if<SeriesBegin>(&message)) return begin(*started);
@@ -296,6 +308,7 @@ Receiver::SeriesPointer Receiver::accept(const Frame& frame) {
   const SeriesPointer series = series_of(frame.series);
   if (!series) {
     ++account_.late;
+    account_.add_reason("it came behind the end of its series");
     return nullptr;
   }
   series->last_came = Clock::now();
@@ -374,6 +387,11 @@ void Receiver::ask(const SeriesPointer& series, const Frame& frame) {
   const JobPointer job = version ? job_of(frame, version) : nullptr;
   if (!job) {
     const std::scoped_lock lock(mutex_);
+    if (version) {
+      const std::string why = fmt::format("{} of {} is not what the model takes",
+                                          to_string(Shape(frame.extents)), name_of(frame.element));
+      for (StreamAccount* account : {&account_, &series->account}) account->add_reason(why);
+    }
     return settle(series, frame.number, version ? Outcome::invalid : Outcome::refused);
   }
   if (listener_) tell_listener(frame);

@@ -30,6 +30,7 @@ enum class Pixels { linear, logarithm, unit };
 struct ReceiverSettings {
   std::string pull;              // where frames come from (ends.h)
   std::string publish;           // where answers are published; empty: nowhere
+  std::string channel;           // of frames that have several (thresholds); empty: those are not read
   bool shared = false;           // the stream's other frames come to other servers
   std::filesystem::path folder;  // of files with the answers; empty: none
   // Frames are kept here until their answers are in files, and acknowledged (acknowledged.h); empty: they are

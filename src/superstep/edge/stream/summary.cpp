@@ -67,6 +67,7 @@ void write_series_summary(const std::filesystem::path& folder, const Series& ser
                {"received", account.received},
                {"duplicate", account.duplicate},
                {"unfitting", account.unfitting},
+               {"reasons", account.reasons},
                {"outcomes", outcomes_json(account)},
                {"model", model},
                {"files", names}};
@@ -80,6 +81,7 @@ void write_series_summary(const std::filesystem::path& folder, const Series& ser
 void write_stream_account(const std::filesystem::path& folder, const StreamAccount& account) {
   const json text{{"received", account.received},   {"waiting", account.waiting},
                   {"corrupt", account.corrupt},     {"duplicate", account.duplicate},
+                  {"unread", account.unread},       {"reasons", account.reasons},
                   {"unfitting", account.unfitting}, {"late", account.late},
                   {"series", account.series},       {"outcomes", outcomes_json(account)}};
   write_file_atomically(folder / stream_account_file, text.dump(1) + "\n");
@@ -108,6 +110,8 @@ StreamAccount read_stream_account(const std::filesystem::path& file) {
     account.received = text.at("received");
     account.waiting = text.at("waiting");
     account.corrupt = text.at("corrupt");
+    account.unread = text.value("unread", std::uint64_t{0});  // older servers have no such count
+    account.reasons = text.value("reasons", std::map<std::string, std::uint64_t>());
     account.duplicate = text.at("duplicate");
     account.unfitting = text.at("unfitting");
     account.late = text.at("late");

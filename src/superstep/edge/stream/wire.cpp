@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "superstep/base/json.h"
+#include "superstep/base/text.h"
 #include "superstep/edge/stream/cbor.h"
 #include "superstep/edge/stream/pack.h"
 #include "superstep/edge/stream/unpack.h"
@@ -29,8 +30,14 @@ struct TypedArray {
   ElementType element;
 };
 constexpr TypedArray typed_arrays[] = {{64, ElementType::u8},  {69, ElementType::u16}, {70, ElementType::u32},
-                                       {77, ElementType::i16}, {78, ElementType::i32}, {85, ElementType::f32},
-                                       {86, ElementType::f64}};
+                                       {71, ElementType::u64}, {72, ElementType::i8},  {77, ElementType::i16},
+                                       {78, ElementType::i32}, {79, ElementType::i64}, {84, ElementType::f16},
+                                       {85, ElementType::f32}, {86, ElementType::f64}};
+
+// What is whole, but not read here.
+[[noreturn]] void refuse_unread(std::string why) {
+  throw Error(ErrorCode::unsupported, std::move(why), "a frame's message");
+}
 
 std::string series_name(std::string_view name) {
   if (!is_series_name(name))
@@ -69,14 +76,15 @@ void for_each_key(CborReader& reader, const Each& each) {
 ElementType element_of(std::uint64_t tag) {
   for (const TypedArray& array : typed_arrays)
     if (array.tag == tag) return array.element;
-  refuse(fmt::format("arrays of tag {} are not read", tag));
+  refuse_unread(fmt::format("arrays of tag {} (RFC 8746) are not read", tag));
 }
 
 // DECTRIS' tag for compressed bytes: [method, bytes of an element, what is packed].
 constexpr std::uint64_t tag_of_compression = 56500;
 
 void read_compressed(CborReader& reader, Frame& frame) {
-  if (reader.tag() != tag_of_compression) refuse("pixels in a form that is not read");
+  if (const std::uint64_t tag = reader.tag(); tag != tag_of_compression)
+    refuse_unread(fmt::format("pixels in the form of tag {} are not read", tag));
   bool indefinite = false;
   if (reader.begin(CborKind::array, indefinite) != 3 || indefinite) refuse("compressed pixels that are none");
   const std::string_view method = reader.text();
@@ -102,16 +110,22 @@ void read_pixels(CborReader& reader, Frame& frame) {
   frame.pixels = reader.bytes();
 }
 
-// Channels by name; the first is the image, where there are several thresholds.
-void read_channels(CborReader& reader, Frame& frame) {
-  bool first = true;
-  for_each_key(reader, [&](std::string_view) {
-    if (std::exchange(first, false))
+// Channels by name, one for each threshold: the one that was asked for, else the first.
+void read_channels(CborReader& reader, Frame& frame, std::string_view channel) {
+  bool found = false;
+  for_each_key(reader, [&](std::string_view name) {
+    if (!found && (channel.empty() || name == channel)) {
       read_pixels(reader, frame);
-    else
+      found = true;
+    } else {
+      frame.other_channels.emplace_back(name.substr(0, 40));
       reader.skip();
+    }
   });
-  if (first) refuse("a frame without pixels");
+  if (!found && frame.other_channels.empty()) refuse("a frame without pixels");
+  if (!found)
+    refuse_unread(
+        fmt::format("there is no channel '{}': it has {}", channel, join(frame.other_channels, ", ")));
 }
 
 std::pair<double, double> checked(double y, double x) {
@@ -135,6 +149,7 @@ struct Stream2Fields {
   std::string type, series;
   std::uint64_t frames = 0;
   bool has_number = false, has_pixels = false;
+  std::string_view channel;
   Frame frame;
 };
 
@@ -151,17 +166,17 @@ void read_field(CborReader& reader, std::string_view key, Stream2Fields& fields)
     fields.frame.number = reader.unsigned_integer();
     fields.has_number = true;
   } else if (key == "data" && !fields.has_pixels) {
-    read_channels(reader, fields.frame);
+    read_channels(reader, fields.frame, fields.channel);
     fields.has_pixels = true;
   } else
     reader.skip();
 }
 
-StreamMessage decode_stream2(std::span<const std::byte> bytes) {
+StreamMessage decode_stream2(std::span<const std::byte> bytes, std::string_view channel) {
   CborReader reader(bytes);
   constexpr std::uint64_t self_described = 55799;  // RFC 8949: marks a document as CBOR
   if (reader.next_kind() == CborKind::tag && reader.tag() != self_described) refuse("no message of a stream");
-  Stream2Fields fields;
+  Stream2Fields fields{.channel = channel};
   for_each_key(reader, [&](std::string_view key) { read_field(reader, key, fields); });
   if (!reader.empty()) refuse("bytes are left behind the message");
   const std::string series = series_name(fields.series);
@@ -240,11 +255,11 @@ WireFormat wire_format_from_name(std::string_view name) {
               "there are raw and stream2");
 }
 
-StreamMessage decode_message(std::span<const std::span<const std::byte>> parts) {
+StreamMessage decode_message(std::span<const std::span<const std::byte>> parts, std::string_view channel) {
   if (parts.empty() || parts[0].empty()) refuse("an empty message");
   if (static_cast<char>(parts[0][0]) == '{') return decode_raw(parts);
   if (parts.size() != 1) refuse("a message of another number of parts");
-  return decode_stream2(parts[0]);
+  return decode_stream2(parts[0], channel);
 }
 
 std::vector<std::string> encode_begin(WireFormat format, const SeriesBegin& begin, const Frame& like) {

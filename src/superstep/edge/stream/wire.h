@@ -19,8 +19,11 @@ WireFormat wire_format_from_name(std::string_view name);  // throws Error (inval
 
 using StreamMessage = std::variant<SeriesBegin, Frame, SeriesEnd>;
 
-// The parts of one message. Throws Error (bad_file): what it is not.
-StreamMessage decode_message(std::span<const std::span<const std::byte>> parts);
+// The parts of one message. Of several channels (a detector has one for each threshold) `channel` names the
+// one to take, or it is empty: the first. Throws Error: bad_file (what it is not), unsupported (a type, a
+// compression or a channel that is not read, or not there).
+StreamMessage decode_message(std::span<const std::span<const std::byte>> parts,
+                             std::string_view channel = {});
 
 // What is sent: every element a part. Pixels of a frame in stream2 are in the one part there is.
 std::vector<std::string> encode_begin(WireFormat format, const SeriesBegin& begin, const Frame& like);

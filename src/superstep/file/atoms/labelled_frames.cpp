@@ -10,6 +10,7 @@
 #include "superstep/base/json.h"
 #include "superstep/file/atoms/element.h"
 #include "superstep/file/atoms/extxyz.h"
+#include "superstep/file/form.h"
 #include "superstep/file/hdf5/hdf5.h"
 
 namespace superstep::data {
@@ -140,10 +141,9 @@ LabelledFrames read_folder_frames(const fs::path& path, std::int64_t limit) {
 }  // namespace
 
 LabelledFrames read_labelled_frames(const fs::path& path, std::int64_t limit) {
-  const std::string extension = path.extension().string();
-  return fs::is_directory(path)                          ? read_folder_frames(path, limit)
-         : extension == ".xyz" || extension == ".extxyz" ? read_xyz_frames(path, limit)
-                                                         : read_hdf5_frames(path, limit);
+  return fs::is_directory(path)               ? read_folder_frames(path, limit)
+         : is_text(path, {".xyz", ".extxyz"}) ? read_xyz_frames(path, limit)
+                                              : read_hdf5_frames(path, limit);
 }
 
 }  // namespace superstep::data

@@ -12,6 +12,8 @@
 #include "superstep/base/system/process_limits.h"
 #include "superstep/base/text.h"
 #include "superstep/file/hdf5/hdf5_attributes.h"
+#include "superstep/file/hdf5/hdf5_filters.h"
+#include "superstep/file/hdf5/hdf5_links.h"
 
 namespace superstep::data::hdf5 {
 namespace {
@@ -46,37 +48,6 @@ Handle open_file(const std::filesystem::path& path) {
   refuse(ErrorCode::bad_file, path.string(), fmt::format("cannot open the HDF5 file: {}", reason));
 }
 
-// Groups in one another. The library looks every name up from the root, level by level, so that its time
-// grows with the square of the depth: 3,000 levels took it half a minute. Files of instruments have ten
-// (chosen).
-constexpr std::ptrdiff_t deepest_groups = 64;
-
-// Every data set below the root, by H5Ovisit.
-struct Visit {
-  std::vector<std::string> names;
-  bool too_deep = false;
-};
-
-herr_t keep_data_set(hid_t, const char* name, const H5O_info_t* info, void* out) {
-  Visit& visit = *static_cast<Visit*>(out);
-  visit.too_deep = std::ranges::count(std::string_view(name), '/') >= deepest_groups;
-  if (visit.too_deep) return 1;  // ends the visit
-  if (info->type == H5O_TYPE_DATASET) visit.names.emplace_back(name);
-  return 0;
-}
-
-std::vector<std::string> data_set_names(const Handle& file, const std::filesystem::path& path) {
-  Visit visit;
-  if (H5Ovisit2(file.get(), H5_INDEX_NAME, H5_ITER_NATIVE, keep_data_set, &visit, H5O_INFO_BASIC) < 0)
-    refuse(ErrorCode::bad_file, path.string(),
-           fmt::format("cannot list the data sets: {}", last_error_text()));
-  if (visit.too_deep)
-    refuse(ErrorCode::bad_file, path.string(),
-           fmt::format("its groups are nested deeper than {} levels", deepest_groups));
-  std::ranges::sort(visit.names);
-  return visit.names;
-}
-
 std::vector<std::int64_t> extents_of(hid_t space) {
   const int rank = H5Sget_simple_extent_ndims(space);
   std::vector<hsize_t> extents(static_cast<std::size_t>(std::max(rank, 0)));
@@ -99,9 +70,11 @@ DataSetInfo describe(std::string_view name, const Kind& kind, std::vector<std::i
 }
 
 // Why a data set could not be opened: it is not there, or it is damaged.
-[[noreturn]] void refuse_open(const Handle& file, const std::filesystem::path& path, std::string_view name) {
+[[noreturn]] void refuse_open(const Links& links, const std::filesystem::path& path, std::string_view name) {
   const std::string reason = last_error_text(), where = place(path, name);
-  const std::vector<std::string> known = data_set_names(file, path);
+  if (const std::string why = links.why_broken(name); !why.empty())
+    refuse(ErrorCode::not_found, where, fmt::format("it is a {}", why));
+  const std::vector<std::string> known = links.names().data_sets;
   if (std::ranges::binary_search(known, std::string(name)))
     refuse(ErrorCode::bad_file, where, fmt::format("cannot open it: {}", reason));
   refuse(ErrorCode::not_found, where, "the file has no data set of this name",
@@ -110,10 +83,11 @@ DataSetInfo describe(std::string_view name, const Kind& kind, std::vector<std::i
 
 OpenDataSet open_data_set(const Handle& file, const std::filesystem::path& path, std::string_view name) {
   const std::string where = place(path, name);
+  const Links links(file, path);
   OpenDataSet open;
-  open.set = Handle(H5Dopen2(file.get(), std::string(name).c_str(), H5P_DEFAULT), H5Dclose);
-  if (!open.set.valid()) refuse_open(file, path, name);
-  if (open.set.valid()) open.type = Handle(H5Dget_type(open.set.get()), H5Tclose);
+  open.set = links.data_set(name);
+  if (!open.set.valid()) refuse_open(links, path, name);
+  open.type = Handle(H5Dget_type(open.set.get()), H5Tclose);
   if (open.type.valid()) open.space = Handle(H5Dget_space(open.set.get()), H5Sclose);
   if (!open.space.valid())
     refuse(ErrorCode::bad_file, where, fmt::format("cannot open it: {}", last_error_text()));
@@ -125,6 +99,16 @@ OpenDataSet open_data_set(const Handle& file, const std::filesystem::path& path,
     throw error.in(where);
   }
   return open;
+}
+
+// One that may not be read, or lacks a part, hides no other one: it has no type, and its name of one says
+// why.
+DataSetInfo info_or_why(const Handle& file, const std::filesystem::path& path, const std::string& name) {
+  try {
+    return open_data_set(file, path, name).info;
+  } catch (const OutOfReach& error) {
+    return {name, Shape{}, {}, error.message(), false};
+  }
 }
 
 void require_numeric(const OpenDataSet& open, const std::string& where) {
@@ -244,6 +228,7 @@ SharedTensor read_selected(const OpenDataSet& open, ElementType wanted, std::spa
                            std::span<const std::int64_t> count, const std::string& where) {
   std::vector<std::int64_t> extents(count.begin(), count.end());
   if (open.info.complex) extents.push_back(2);
+  require_filters(open.set.get(), where);
   const ElementType type = type_to_read(open, wanted);
   const Allowance room = allow_reading(open, first, count, byte_count(type, extents), where);
   const Shape shape{extents};
@@ -290,14 +275,16 @@ SharedTensor shared_tensor(ElementType type, const Shape& shape) {
 DirectFile::DirectFile(const std::filesystem::path& path) : path_(path), file_(open_file(path)) {}
 
 std::vector<DataSetInfo> DirectFile::data_sets() const {
+  const Links::Names names = Links(file_, path_).names();
   std::vector<DataSetInfo> infos;
-  for (const std::string& name : data_set_names(file_, path_))
-    infos.push_back(open_data_set(file_, path_, name).info);
+  for (const std::string& name : names.data_sets) infos.push_back(info_or_why(file_, path_, name));
+  for (const auto& [name, why] : names.broken) infos.push_back({name, Shape{}, {}, why, false});
+  std::ranges::sort(infos, {}, &DataSetInfo::name);
   return infos;
 }
 
 bool DirectFile::contains(std::string_view name) const {
-  return std::ranges::binary_search(data_set_names(file_, path_), std::string(name));
+  return std::ranges::binary_search(Links(file_, path_).names().data_sets, std::string(name));
 }
 
 DataSetInfo DirectFile::info(std::string_view name) const { return open_data_set(file_, path_, name).info; }
@@ -340,6 +327,7 @@ std::vector<std::string> DirectFile::read_strings(std::string_view name) const {
   if (!open.string)
     refuse(ErrorCode::bad_file, where,
            fmt::format("its elements are of type {}, not strings", open.info.type_name));
+  require_filters(open.set.get(), where);
   const auto count = static_cast<std::size_t>(open.info.shape.element_count());
   const Allowance room = allow_strings(open, file_, where);
   std::vector<std::string> values(count);
@@ -363,7 +351,14 @@ std::vector<std::string> DirectFile::read_strings(std::string_view name) const {
 
 std::map<std::string, Attribute> DirectFile::attributes(std::string_view object) const {
   const std::string name = object.empty() ? "/" : std::string(object);
-  const Handle open(H5Oopen(file_.get(), name.c_str(), H5P_DEFAULT), H5Oclose);
+  const Links links(file_, path_);
+  Handle open;
+  try {
+    open = links.object(name);
+  } catch (const OutOfReach&) {
+    return {};  // a name that may not be followed has none, as one that leads nowhere
+  }
+  if (!open.valid() && !links.why_broken(name).empty()) return {};
   if (!open.valid())
     refuse(ErrorCode::not_found, place(path_, object), "the file has no object of this name");
   return read_attributes(open.get());

@@ -104,6 +104,12 @@ Kind kind_of_compound(hid_t type) {
   return {.name = "compound"};
 }
 
+// Its numbers; the library converts an enumeration as the integers that stand for its names.
+Kind kind_of_enumeration(hid_t type) {
+  const Handle integers(H5Tget_super(type), H5Tclose);
+  return numeric_kind(integer_of(integers.get()));
+}
+
 }  // namespace
 
 // The library's own closing at exit crashes when a file could not be written to its end (a full disk).
@@ -165,9 +171,7 @@ Kind kind_of(hid_t type) {
   switch (H5Tget_class(type)) {
     case H5T_INTEGER: return numeric_kind(integer_of(type));
     case H5T_FLOAT: return numeric_kind(float_of(type));
-    case H5T_ENUM:
-      if (is_boolean(type)) return numeric_kind(ElementType::boolean);
-      return {.name = "enumeration"};
+    case H5T_ENUM: return is_boolean(type) ? numeric_kind(ElementType::boolean) : kind_of_enumeration(type);
     case H5T_STRING: return {.string = true, .name = "string"};
     case H5T_COMPOUND: return kind_of_compound(type);
     case H5T_BITFIELD: return {.name = "bit field"};

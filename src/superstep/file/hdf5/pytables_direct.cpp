@@ -7,6 +7,7 @@
 #include "superstep/base/text.h"
 #include "superstep/file/hdf5/hdf5_attributes.h"
 #include "superstep/file/hdf5/hdf5_direct.h"
+#include "superstep/file/hdf5/hdf5_links.h"
 
 namespace superstep::data::hdf5 {
 namespace {
@@ -55,7 +56,7 @@ struct Frames {
   const Handle& file;
 
   Handle open_table(const std::string& key) const {
-    Handle table(H5Dopen2(file.get(), (key + "/table").c_str(), H5P_DEFAULT), H5Dclose);
+    Handle table = Links(file, path).data_set(key + "/table");
     if (table.valid()) return table;
     std::vector<std::string> keys;
     H5Literate(file.get(), H5_INDEX_NAME, H5_ITER_NATIVE, nullptr, keep_name, &keys);
@@ -179,8 +180,7 @@ std::vector<std::string> frame_keys(const DirectFile& file) {
   std::vector<std::string> names, keys;
   H5Literate(file.file().get(), H5_INDEX_NAME, H5_ITER_NATIVE, nullptr, keep_name, &names);
   for (const std::string& name : names)
-    if (Handle(H5Dopen2(file.file().get(), (name + "/table").c_str(), H5P_DEFAULT), H5Dclose).valid())
-      keys.push_back(name);
+    if (Links(file.file(), file.path()).data_set(name + "/table").valid()) keys.push_back(name);
   return keys;
 }
 

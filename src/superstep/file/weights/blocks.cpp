@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <string>
 
 #include "superstep/base/element_type.h"
@@ -76,6 +77,34 @@ void unpack_q6_k(const std::byte* block, float* y) {
       }
 }
 
+// A sign, an exponent and `mantissa_bits`; `fnuz`: 0x80 is the only NaN, and the bias is one more.
+float eight_bits(unsigned bits, int mantissa_bits, bool has_infinity, bool fnuz) {
+  constexpr float nan = std::numeric_limits<float>::quiet_NaN(),
+                  infinity = std::numeric_limits<float>::infinity();
+  const unsigned magnitude = bits & 0x7f, all_ones = 0x7fu >> mantissa_bits;
+  const unsigned exponent = magnitude >> mantissa_bits, mantissa = magnitude & ((1u << mantissa_bits) - 1);
+  if (fnuz && bits == 0x80) return nan;
+  if (!fnuz && !has_infinity && magnitude == 0x7f) return nan;
+  if (!fnuz && has_infinity && exponent == all_ones)
+    return mantissa != 0 ? nan : bits & 0x80 ? -infinity : infinity;
+  const int bias = static_cast<int>(all_ones / 2) + (fnuz ? 1 : 0);
+  const unsigned whole = exponent == 0 ? mantissa : mantissa | 1u << mantissa_bits;
+  const float value =
+      std::ldexp(static_cast<float>(whole), std::max(static_cast<int>(exponent), 1) - bias - mantissa_bits);
+  return bits & 0x80 ? -value : value;
+}
+
+template <int mantissa_bits, bool has_infinity, bool fnuz>
+void unpack_eight_bits(const std::byte* block, float* y) {
+  *y = eight_bits(std::to_integer<unsigned>(*block), mantissa_bits, has_infinity, fnuz);
+}
+
+void unpack_power(const std::byte* block, float* y) {
+  constexpr int bias = 127, nan = 255;
+  const int bits = std::to_integer<int>(*block);
+  *y = bits == nan ? std::numeric_limits<float>::quiet_NaN() : std::ldexp(1.0f, bits - bias);
+}
+
 using Unpack = void (*)(const std::byte*, float*);
 Unpack unpack_of(BlockFormat format) {
   switch (format) {
@@ -83,6 +112,11 @@ Unpack unpack_of(BlockFormat format) {
     case BlockFormat::q4_0: return unpack_q4_0;
     case BlockFormat::q4_k: return unpack_q4_k;
     case BlockFormat::q6_k: return unpack_q6_k;
+    case BlockFormat::f8_e4m3: return unpack_eight_bits<3, false, false>;
+    case BlockFormat::f8_e5m2: return unpack_eight_bits<2, true, false>;
+    case BlockFormat::f8_e4m3fnuz: return unpack_eight_bits<3, false, true>;
+    case BlockFormat::f8_e5m2fnuz: return unpack_eight_bits<2, true, true>;
+    case BlockFormat::f8_e8m0: return unpack_power;
     case BlockFormat::none: break;
   }
   throw Error(ErrorCode::internal, "these weights are in no blocks");
@@ -119,6 +153,11 @@ const char* name_of(BlockFormat format) {
     case BlockFormat::q4_0: return "q4_0";
     case BlockFormat::q4_k: return "q4_k";
     case BlockFormat::q6_k: return "q6_k";
+    case BlockFormat::f8_e4m3: return "f8_e4m3";
+    case BlockFormat::f8_e5m2: return "f8_e5m2";
+    case BlockFormat::f8_e4m3fnuz: return "f8_e4m3fnuz";
+    case BlockFormat::f8_e5m2fnuz: return "f8_e5m2fnuz";
+    case BlockFormat::f8_e8m0: return "f8_e8m0";
     case BlockFormat::none: break;
   }
   return "none";
@@ -130,6 +169,11 @@ BlockSize block_size(BlockFormat format) {
     case BlockFormat::q4_0: return {small_block, scale_bytes + 16};
     case BlockFormat::q4_k: return {large_block, 2 * scale_bytes + group_bytes + 128};
     case BlockFormat::q6_k: return {large_block, 128 + 64 + 16 + scale_bytes};
+    case BlockFormat::f8_e4m3:
+    case BlockFormat::f8_e5m2:
+    case BlockFormat::f8_e4m3fnuz:
+    case BlockFormat::f8_e5m2fnuz:
+    case BlockFormat::f8_e8m0: return {1, 1};
     case BlockFormat::none: break;
   }
   return {};

@@ -92,6 +92,34 @@ void arrange(const NameRule& rule, const Part& part, std::int64_t head_size, con
           to[column * part.row_count + row] = source(row)[column];
 }
 
+bool is_like(std::string_view pattern, std::string_view name) {
+  if (pattern.starts_with('*')) return name.ends_with(pattern.substr(1));
+  return match(pattern, name).has_value();
+}
+
+bool is_equal(const Weight& a, const Weight& b) {
+  if (!a.unread.empty() || !b.unread.empty() || a.shape != b.shape || a.element != b.element ||
+      a.blocks != b.blocks)
+    return false;
+  if (!a.bytes.empty() && !b.bytes.empty())
+    return a.bytes.data() == b.bytes.data() || std::ranges::equal(a.bytes, b.bytes);
+  const Tensor first = a.tensor(), second = b.tensor();
+  return std::equal(first.bytes(), first.bytes() + first.byte_count(), second.bytes());
+}
+
+// "layers." of "model.layers.3.norm.weight": what precedes its first number; empty: it has none.
+std::string_view list_of(std::string_view name) {
+  name = without_wrappers(name);
+  const std::size_t number = name.find_first_of("0123456789");
+  return number == std::string_view::npos ? std::string_view{} : name.substr(0, number);
+}
+
+// "norm" of "model.norm.weight".
+std::string_view part_of(std::string_view name) {
+  name = without_wrappers(name);
+  return name.substr(0, name.rfind('.'));
+}
+
 }  // namespace
 
 std::string renamed(const NameRule& rule, std::string_view ours) {
@@ -132,6 +160,40 @@ FoundWeight find_weight(const NamedWeights& weights, std::span<const NameRule> r
     found.looked_for.push_back(name);
   }
   return found;
+}
+
+std::vector<const Weight*> unused_weights(const WeightFile& file, const std::set<const Weight*>& used,
+                                          std::span<const char* const> harmless) {
+  std::vector<const Weight*> unused;
+  for (const Weight& weight : file.weights()) {
+    const std::string_view name = without_wrappers(weight.name);
+    const bool known =
+        used.contains(&weight) ||
+        std::ranges::any_of(harmless, [&](const char* pattern) { return is_like(pattern, name); }) ||
+        std::ranges::any_of(used, [&](const Weight* each) { return is_equal(*each, weight); });
+    if (!known) unused.push_back(&weight);
+  }
+  return unused;
+}
+
+bool is_named_by(std::span<const NameRule> rules, std::string_view theirs) {
+  const std::string_view name = without_wrappers(theirs);
+  return std::ranges::any_of(rules,
+                             [&](const NameRule& rule) { return match(rule.theirs, name).has_value(); });
+}
+
+std::vector<const Weight*> among_used(std::span<const Weight* const> unused,
+                                      const std::set<const Weight*>& used) {
+  std::set<std::string_view> lists, parts;
+  for (const Weight* weight : used) {
+    if (const std::string_view list = list_of(weight->name); !list.empty()) lists.insert(list);
+    parts.insert(part_of(weight->name));
+  }
+  std::vector<const Weight*> among;
+  for (const Weight* weight : unused)
+    if (lists.contains(list_of(weight->name)) || parts.contains(part_of(weight->name)))
+      among.push_back(weight);
+  return among;
 }
 
 Shape arranged_shape(const NameRule& rule, const Shape& shape) {

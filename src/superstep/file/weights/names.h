@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -49,6 +50,20 @@ struct FoundWeight {
   std::vector<std::string> looked_for;
 };
 FoundWeight find_weight(const NamedWeights& weights, std::span<const NameRule> rules, std::string_view ours);
+
+// Arrays of the file that are not among `used`: neither by a name of `harmless` (rules, without wrappers,
+// where a '*' may also be the first letter), nor by being equal to one that is used, which files have under
+// two names.
+std::vector<const Weight*> unused_weights(const WeightFile& file, const std::set<const Weight*>& used,
+                                          std::span<const char* const> harmless);
+
+// Whether a rule has a place for the file's array.
+bool is_named_by(std::span<const NameRule> rules, std::string_view theirs);
+
+// Of those the ones that stand among the used ones: in a layer of the same list ("layers.3."), or beside
+// another array of the same part ("norm.bias"). What was computed without them would be another model.
+std::vector<const Weight*> among_used(std::span<const Weight* const> unused,
+                                      const std::set<const Weight*>& used);
 
 // The shape that the model's array has when the file's has `shape`; of a rank that the arrangement does not
 // have, `shape` itself.

@@ -23,7 +23,8 @@ struct Weight {
   // In the mapped file, which `owner` keeps there; empty where the file packs them (a compressed archive).
   std::span<const std::byte> bytes;
   std::shared_ptr<const void> owner;
-  Tensor::Fill fill;  // writes the elements, unpacked
+  Tensor::Fill fill;  // writes the elements, unpacked; throws Error (unsupported) where they are not read
+  std::string unread = {};  // the name of a type of elements that is not read; empty: it is
 
   // The elements as `element`, read when somebody asks for them; throws what reading the file throws, then.
   Tensor tensor() const { return Tensor::generated(element, shape, fill); }

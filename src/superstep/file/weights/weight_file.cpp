@@ -13,6 +13,7 @@
 #include "superstep/base/system/interrupt_check.h"
 #include "superstep/base/system/mapped_file.h"
 #include "superstep/base/text.h"
+#include "superstep/file/form.h"
 #include "superstep/file/safetensors.h"
 #include "superstep/file/weights/gguf.h"
 #include "superstep/file/weights/torch_file.h"
@@ -53,6 +54,14 @@ Tensor::Fill unpacking_of(std::shared_ptr<const MappedFile> file, const Weight& 
   };
 }
 
+// Of one that is of use to nobody here; the file's others are.
+Tensor::Fill refusal_of(const Weight& weight, const std::string& where) {
+  return [place = fmt::format("{}: array '{}'", where, printable(weight.name)),
+          type = weight.unread](std::byte*) {
+    throw Error(ErrorCode::unsupported, fmt::format("elements of type {} are not read", type), place);
+  };
+}
+
 // A byte of a boolean that is neither 0 nor 1 stands for true.
 Tensor::Fill as_booleans(Tensor::Fill fill, std::size_t count) {
   return [fill = std::move(fill), count](std::byte* elements) {
@@ -65,13 +74,22 @@ std::vector<Weight> safetensors_weights(const std::shared_ptr<const MappedFile>&
                                         const std::string& where, WeightNotes& notes) {
   std::vector<Weight> weights;
   SafetensorsLayout layout = safetensors_layout(file->bytes(), where);
-  for (SafetensorsPlace& place : layout.places)
-    weights.push_back({.name = place.name,
-                       .shape = place.shape,
-                       .element = place.type,
-                       .bytes = place.bytes,
-                       .owner = file,
-                       .fill = copy_of(file, place.bytes, where)});
+  for (SafetensorsPlace& place : layout.places) {
+    Weight weight{.name = place.name,
+                  .shape = place.shape,
+                  .element = place.type,
+                  .blocks = place.blocks,
+                  .bytes = place.bytes,
+                  .owner = file,
+                  .fill = {},
+                  .unread = place.unread};
+    if (!place.unread.empty())
+      weight.bytes = {}, weight.fill = refusal_of(weight, where);
+    else
+      weight.fill = place.blocks == BlockFormat::none ? copy_of(file, place.bytes, where)
+                                                      : unpacking_of(file, weight, where);
+    weights.push_back(std::move(weight));
+  }
   for (auto& [key, value] : layout.metadata) notes.insert_or_assign(key, std::move(value));
   return weights;
 }
@@ -95,7 +113,7 @@ std::filesystem::path weights_in(const std::filesystem::path& folder) {
     if (std::filesystem::exists(folder / name)) return folder / name;
   std::vector<std::filesystem::path> found;
   for (const auto& entry : std::filesystem::directory_iterator(folder))
-    if (entry.path().extension() == ".gguf") found.push_back(entry.path());
+    if (ends_in(entry.path(), {".gguf"})) found.push_back(entry.path());
   if (found.size() == 1) return found.front();
   throw Error(ErrorCode::not_found,
               found.empty() ? std::string("the folder has no weights in it")
@@ -128,6 +146,7 @@ std::string some_of(const std::vector<std::string>& names) {
 }  // namespace
 
 std::string Weight::type_name() const {
+  if (!unread.empty()) return unread;
   return blocks == BlockFormat::none ? superstep::name_of(element) : name_of(blocks);
 }
 
@@ -137,17 +156,21 @@ void WeightFile::add_file(const std::filesystem::path& path) {
   const std::string_view begin(reinterpret_cast<const char*>(file->bytes().data()),
                                std::min<std::size_t>(4, file->bytes().size()));
   std::vector<Weight> found;
-  if (begin == "GGUF" || path.extension() == ".gguf") {
+  if (begin == "GGUF" || ends_in(path, {".gguf"})) {
     format_ = "GGUF";
     found = gguf_weights(file, where, notes_);
   } else if (begin.starts_with("PK")) {
     format_ = "PyTorch";
     found = parse_torch_file(file->bytes(), file, where);
-  } else if (path.extension() == ".safetensors") {
+  } else if (form_of(path) == FileForm::safetensors || ends_in(path, {".safetensors"})) {
     format_ = "safetensors";
     found = safetensors_weights(file, where, notes_);
   } else {
-    throw Error(ErrorCode::bad_file, "this is no file of weights", where,
+    const FileForm form = form_of(path);
+    throw Error(ErrorCode::bad_file,
+                form == FileForm::other ? "this is no file of weights"
+                                        : fmt::format("this is no file of weights but {}", name_of(form)),
+                where,
                 begin.starts_with("\x80")
                     ? "it was written by torch.save before PyTorch 1.6: load and save it again"
                     : "safetensors, PyTorch's zip archives and GGUF are read");
@@ -212,7 +235,7 @@ bool holds_weights(const std::filesystem::path& folder) {
                           [&](const char* name) { return std::filesystem::exists(folder / name); }))
     return true;
   return std::ranges::any_of(std::filesystem::directory_iterator(folder),
-                             [](const auto& entry) { return entry.path().extension() == ".gguf"; });
+                             [](const auto& entry) { return ends_in(entry.path(), {".gguf"}); });
 }
 
 }  // namespace superstep::data

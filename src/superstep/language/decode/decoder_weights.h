@@ -34,7 +34,8 @@ struct DecoderWeights {
   bool pairs_are_neighbours = false;  // that rotary positions turn; else halves of a head
 };
 
-// Throws Error (bad_file) that lists every array that is missing or of another shape.
+// Throws Error: bad_file that lists every array that is missing or of another shape; unsupported that names
+// those that the model has no use for.
 DecoderWeights decoder_weights(const data::WeightFile& file, const ModelConfig& config);
 
 }  // namespace superstep::language

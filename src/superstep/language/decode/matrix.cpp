@@ -26,9 +26,8 @@ Packing packing_of(data::BlockFormat blocks) {
     case data::BlockFormat::q4_0: return Packing::q4_0;
     case data::BlockFormat::q4_k: return Packing::q4_k;
     case data::BlockFormat::q6_k: return Packing::q6_k;
-    case data::BlockFormat::none: break;
+    default: return Packing::f32;
   }
-  return Packing::f32;
 }
 
 std::size_t element_bytes(Packing packing) { return packing == Packing::f32 ? 4 : 2; }
@@ -57,6 +56,8 @@ Matrix matrix_of(const data::Weight& weight) {
   if (weight.shape.rank() != 2 || !is_floating(weight.element))
     throw Error(ErrorCode::unsupported, fmt::format("'{}' {} of {} is no matrix of weights", weight.name,
                                                     to_string(weight.shape), weight.type_name()));
+  const bool is_multiplied_packed = blocks_of(packing_of(weight.blocks)) == weight.blocks;
+  if (!is_multiplied_packed) return matrix_of(weight.tensor());  // of 8 bits each, as f32
   if (weight.blocks != data::BlockFormat::none)
     return over(weight, packing_of(weight.blocks), weight.bytes.data(), weight.owner);
   if (weight.element == ElementType::f64) return matrix_of(weight.tensor().converted(ElementType::f32));

@@ -7,6 +7,7 @@
 #include "superstep/base/error.h"
 #include "superstep/base/file.h"
 #include "superstep/base/printable.h"
+#include "superstep/language/tokenizer/added_tokens.h"
 #include "superstep/language/tokenizer/tokenizer_state.h"
 
 namespace superstep::language {
@@ -103,14 +104,20 @@ void encode_bytes(const State& s, std::string_view text, bool first, Tokens& tok
   }
 }
 
-void encode_characters(const State& s, std::string_view text, bool first, Tokens& tokens) {
+std::string with_signs(std::string_view text) {
   std::string own;
-  if (s.prefix == State::Prefix::always || (s.prefix == State::Prefix::first && first)) own = space_sign;
   for (const char c : text)
     if (c == ' ')
       own += space_sign;
     else
       own += c;
+  return own;
+}
+
+void encode_characters(const State& s, std::string_view text, bool first, Tokens& tokens) {
+  std::string own = s.metaspace ? with_signs(text) : std::string(text);
+  const bool spaced = s.prefix == State::Prefix::always || (s.prefix == State::Prefix::first && first);
+  if (spaced && !own.starts_with(space_sign)) own.insert(0, space_sign);
   const std::string_view all = own;
   std::size_t done = 0;
   while (done < all.size()) {
@@ -170,13 +177,6 @@ const State::Pieces& pieces_of(const State& s) {
               "models as BERT have such: a vocab.txt, or a tokenizer.json of the kind WordPiece");
 }
 
-// The added token that begins here; null: none.
-const std::pair<std::string, std::int32_t>* added_at(const State& s, std::string_view text) {
-  for (const auto& each : s.added)
-    if (text.starts_with(each.first)) return &each;
-  return nullptr;
-}
-
 std::string byte_of_name(const std::string& name) {
   if (name.size() != 6 || !name.starts_with("<0x") || name[5] != '>') return {};
   const auto value = [&](char c) {
@@ -186,7 +186,7 @@ std::string byte_of_name(const std::string& name) {
   return std::string(1, static_cast<char>(value(name[3]) * 16 + value(name[4])));
 }
 
-// The bytes that letters stand for.
+// The bytes that letters stand for; a text that is not all such letters is itself.
 std::string bytes_of_letters(const std::string& text) {
   static const auto letters = [] {
     std::unordered_map<std::string, char> map;
@@ -198,10 +198,8 @@ std::string bytes_of_letters(const std::string& text) {
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t length = std::max<std::size_t>(1, character_length(std::string_view(text).substr(at)));
     const auto found = letters.find(text.substr(at, length));
-    if (found != letters.end())
-      bytes += found->second;
-    else
-      bytes += text.substr(at, length);
+    if (found == letters.end()) return text;
+    bytes += found->second;
     at += length;
   }
   return bytes;
@@ -216,6 +214,12 @@ std::size_t first_bad_byte(std::string_view text) {
     at += length;
   }
   return std::string_view::npos;
+}
+
+std::string normalized(const State& s, std::string_view text) {
+  if (s.of_bytes || s.pieces || text.empty()) return std::string(text);
+  return (s.prepends ? std::string(space_sign) : std::string()) +
+         (s.marks_spaces ? with_signs(text) : std::string(text));
 }
 
 std::string letter_of_byte(unsigned char byte) {
@@ -241,15 +245,19 @@ void Tokenizer::State::index() {
   is_added.assign(texts.size(), false);
   bytes.fill(-1);
   for (std::size_t i = 0; i < texts.size(); ++i) {
-    if (texts[i].empty()) continue;
+    if (texts[i].empty() || (i < only_added.size() && only_added[i])) continue;
     ids.emplace(texts[i], static_cast<std::int32_t>(i));
     if (of_bytes) continue;
     if (const std::string byte = byte_of_name(texts[i]); !byte.empty())
       bytes[static_cast<unsigned char>(byte[0])] = static_cast<std::int32_t>(i);
   }
-  std::erase_if(added, [](const auto& each) { return each.first.empty(); });
-  std::ranges::stable_sort(added, std::ranges::greater(), [](const auto& each) { return each.first.size(); });
-  for (const auto& [text, id] : added) is_added[static_cast<std::size_t>(id)] = true;
+  is_hidden.resize(texts.size(), false);
+  for (std::vector<AddedToken>* kind : {&added, &added_to_normalized}) {
+    std::erase_if(*kind, [](const AddedToken& each) { return each.text.empty(); });
+    std::ranges::stable_sort(*kind, std::ranges::greater(),
+                             [](const AddedToken& each) { return each.text.size(); });
+    for (const AddedToken& each : *kind) is_added[static_cast<std::size_t>(each.id)] = true;
+  }
 }
 
 void Tokenizer::State::add_merge(const std::string& left, const std::string& right) {
@@ -276,23 +284,19 @@ std::vector<std::int32_t> Tokenizer::encode(std::string_view text) const {
   const State& s = *state_;
   Tokens tokens = s.begin;
   const auto encode_part = s.pieces ? encode_words : s.of_bytes ? encode_bytes : encode_characters;
-  std::size_t done = 0;
-  bool first = true;
-  const auto encode_until = [&](std::size_t end) {
-    if (end > done) encode_part(s, text.substr(done, end - done), first, tokens);
-    first = false;
-  };
-  for (std::size_t at = 0; at < text.size();) {
-    const auto* added = added_at(s, text.substr(at));
-    if (!added) {
-      ++at;
+  for (const TextPart& part : parts_between(text, s.added)) {
+    if (part.token >= 0) {
+      tokens.push_back(part.token);
       continue;
     }
-    encode_until(at);
-    tokens.push_back(added->second);
-    at = done = at + added->first.size();
+    const std::string own = normalized(s, text.substr(part.begin, part.end - part.begin));
+    for (const TextPart& finer : parts_between(own, s.added_to_normalized))
+      if (finer.token >= 0)
+        tokens.push_back(finer.token);
+      else
+        encode_part(s, std::string_view(own).substr(finer.begin, finer.end - finer.begin),
+                    part.begin == 0 && finer.begin == 0, tokens);
   }
-  encode_until(text.size());
   tokens.insert(tokens.end(), s.end.begin(), s.end.end());
   return tokens;
 }
@@ -317,12 +321,14 @@ std::int32_t Tokenizer::separator() const {
 std::string Tokenizer::bytes_of(std::int32_t token) const {
   const State& s = *state_;
   if (token < 0 || static_cast<std::size_t>(token) >= s.texts.size() ||
-      s.is_added[static_cast<std::size_t>(token)])
+      s.is_hidden[static_cast<std::size_t>(token)])
     return {};
-  const std::string& text = s.texts[static_cast<std::size_t>(token)];
+  const auto shown = s.shown.find(token);
+  const std::string& text = shown != s.shown.end() ? shown->second : s.texts[static_cast<std::size_t>(token)];
   if (s.pieces) return text.starts_with(s.pieces->within) ? text.substr(s.pieces->within.size()) : " " + text;
   if (s.of_bytes) return bytes_of_letters(text);
-  if (std::string byte = byte_of_name(text); !byte.empty()) return byte;
+  if (std::string byte = byte_of_name(text); s.names_are_bytes && !byte.empty()) return byte;
+  if (!s.marks_spaces && !s.metaspace) return text;
   std::string plain;
   for (std::size_t at = 0; at < text.size();) {
     const bool space = std::string_view(text).substr(at).starts_with(space_sign);
@@ -333,14 +339,18 @@ std::string Tokenizer::bytes_of(std::int32_t token) const {
 }
 
 std::string Tokenizer::decode(const std::vector<std::int32_t>& tokens) const {
+  using FirstSpace = State::FirstSpace;
   std::string text;
+  bool first = true;  // of those that have a text
   for (const std::int32_t token : tokens) {
     std::string bytes = bytes_of(token);
+    if (std::exchange(first, first && bytes.empty()) && state_->first_space == FirstSpace::all_left_out)
+      std::erase(bytes, ' ');
     if (state_->pieces && text.empty() && bytes.starts_with(' ')) bytes.erase(0, 1);  // the first word
     text += state_->pieces && state_->pieces->tidy ? tidied(std::move(bytes)) : bytes;
   }
   if (state_->pieces) return text;
-  if (!state_->of_bytes && state_->prefix != State::Prefix::never && text.starts_with(' ')) text.erase(0, 1);
+  if (state_->first_space == FirstSpace::left_out && text.starts_with(' ')) text.erase(0, 1);
   return text;
 }
 

@@ -1,6 +1,8 @@
 // The tokenizer that a GGUF file carries in its notes.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "superstep/base/error.h"
 #include "superstep/base/printable.h"
 #include "superstep/language/tokenizer/tokenizer_state.h"
@@ -22,6 +24,7 @@ class Reader {
   Reader(const data::WeightFile& file, State& state) : file_(file), s_(state) {}
 
   void read() {
+    require_known_notes();
     const auto* model = find<std::string>("model");
     if (!model) refuse("it carries no tokenizer");
     s_.of_bytes = *model == "gpt2";
@@ -45,6 +48,50 @@ class Reader {
     throw Error(ErrorCode::bad_file, what, s_.where);
   }
 
+  // What else would change a text's tokens.
+  void require_known_notes() const {
+    static constexpr std::string_view known[] = {"model",
+                                                 "pre",
+                                                 "tokens",
+                                                 "scores",
+                                                 "token_type",
+                                                 "merges",
+                                                 "bos_token_id",
+                                                 "eos_token_id",
+                                                 "eot_token_id",
+                                                 "eom_token_id",
+                                                 "unknown_token_id",
+                                                 "padding_token_id",
+                                                 "add_bos_token",
+                                                 "add_eos_token",
+                                                 "add_sep_token",
+                                                 "add_space_prefix",
+                                                 "seperator_token_id",
+                                                 "separator_token_id",
+                                                 "cls_token_id",
+                                                 "mask_token_id",
+                                                 "prefix_token_id",
+                                                 "suffix_token_id",
+                                                 "middle_token_id",
+                                                 "fim_pre_token_id",
+                                                 "fim_suf_token_id",
+                                                 "fim_mid_token_id",
+                                                 "fim_pad_token_id",
+                                                 "fim_rep_token_id",
+                                                 "fim_sep_token_id",
+                                                 "token_type_count"};
+    constexpr std::string_view prefix = "tokenizer.ggml.";
+    for (const auto& [name, note] : file_.notes()) {
+      if (!name.starts_with(prefix)) continue;
+      const std::string_view rest = std::string_view(name).substr(prefix.size());
+      const bool is_off = rest == "remove_extra_whitespaces" && !flag("remove_extra_whitespaces", true);
+      if (!is_off && std::ranges::find(known, rest) == std::end(known))
+        throw Error(ErrorCode::unsupported,
+                    fmt::format("'{}' of its tokenizer is not honored", printable(name)), s_.where,
+                    "give numbers of tokens: --tokens");
+    }
+  }
+
   template <class T>
   const T* find(const std::string& name) const {
     const auto found = file_.notes().find("tokenizer.ggml." + name);
@@ -59,9 +106,12 @@ class Reader {
     const auto* kinds = find<std::vector<std::int64_t>>("token_type");
     if (!kinds) return;
     if (kinds->size() != tokens) refuse("its tokenizer has another number of tokens and of their kinds");
+    s_.is_hidden.assign(tokens, false);
     for (std::size_t i = 0; i < tokens; ++i) {
       const auto id = static_cast<std::int32_t>(i);
-      if ((*kinds)[i] == kind_control || (*kinds)[i] == kind_of_user) s_.added.emplace_back(s_.texts[i], id);
+      if ((*kinds)[i] == kind_control || (*kinds)[i] == kind_of_user)
+        s_.added.push_back({.text = s_.texts[i], .id = id});
+      if ((*kinds)[i] == kind_control) s_.is_hidden[i] = true;
       if ((*kinds)[i] == kind_unknown) s_.unknown = id;
     }
   }
@@ -90,13 +140,16 @@ class Reader {
     if (!scores || scores->size() != tokens)
       refuse("its tokenizer has another number of tokens and of scores");
     s_.scores = *scores;
-    s_.prefix = flag("add_space_prefix", true) ? State::Prefix::first : State::Prefix::never;
+    s_.marks_spaces = true;
+    s_.prepends = flag("add_space_prefix", true);
+    if (s_.prepends) s_.first_space = State::FirstSpace::left_out;
     s_.joins_unknown = true;
   }
 
   void read_begin() {
     const auto* begin = find<std::int64_t>("bos_token_id");
-    if (!begin || !flag("add_bos_token", !s_.of_bytes)) return;
+    if (!begin || !flag("add_bos_token", !s_.of_bytes || s_.words_as_they_are))
+      return;  // as llama.cpp has it
     if (*begin < 0 || *begin >= static_cast<std::int64_t>(s_.texts.size()))
       refuse("its bos_token_id is no token");
     s_.begin.push_back(static_cast<std::int32_t>(*begin));

@@ -16,6 +16,14 @@ namespace superstep::language {
 
 inline constexpr std::string_view space_sign = "\u2581";  // that SentencePiece writes for a space
 
+// A token that is looked for in the text itself.
+struct AddedToken {
+  std::string text;
+  std::int32_t id = 0;
+  bool takes_left = false, takes_right = false;  // spaces beside it belong to it
+  bool whole_word = false;                       // letters and digits beside it make it no such token
+};
+
 struct Tokenizer::State {
   std::string where;
   bool of_bytes = false;  // else of characters with a sign for spaces, or:
@@ -37,10 +45,22 @@ struct Tokenizer::State {
     never,
     first,
     always
-  } prefix = Prefix::never;  // a space before the text
+  } prefix = Prefix::never;   // a space before a text that begins with none
+  bool prepends = false;      // a space before every text, whatever it begins with
+  bool marks_spaces = false;  // by space_sign, before added tokens are looked for a second time
+  bool metaspace = false;     // or behind that
   bool splits_at_spaces = false;
-  std::vector<std::pair<std::string, std::int32_t>> added;  // longest first
-  std::vector<bool> is_added;
+  std::vector<AddedToken> added,
+      added_to_normalized;                // in texts as they are, and behind normalization; longest first
+  std::vector<bool> is_added, is_hidden;  // hidden: no text of its own
+  std::vector<bool> only_added;           // no token of the model: pieces never become it
+  std::unordered_map<std::int32_t, std::string> shown;  // texts of added tokens behind normalization
+  bool names_are_bytes = true;                          // decoded: "<0x0A>" is a line's end
+  enum class FirstSpace : std::uint8_t {
+    kept,
+    left_out,
+    all_left_out
+  } first_space = FirstSpace::kept;       // decoded
   std::vector<std::int32_t> begin, end;   // of every text
   std::array<std::int32_t, 256> bytes{};  // tokens of single bytes; -1: none
   std::int32_t unknown = -1;
@@ -55,6 +75,9 @@ struct Tokenizer::State {
 
 // What tokenizer_config.json beside a vocabulary says of letters; small ones where there is none.
 WordForm word_form_beside(const std::filesystem::path& vocabulary);
+
+// What a text is brought to before added tokens are looked for a second time.
+std::string normalized(const Tokenizer::State& s, std::string_view text);
 
 // The letter that stands for a byte where encodings are of bytes (A. Radford et al. 2019).
 std::string letter_of_byte(unsigned char byte);

@@ -22,7 +22,9 @@ Tokenizer Tokenizer::from_vocabulary(std::string_view lines, const WordForm& for
     std::string text(lines.substr(0, end));
     lines.remove_prefix(std::min(lines.size(), end + 1));
     if (text.ends_with('\r')) text.pop_back();
-    if (text.size() > 2 && text.starts_with('[') && text.ends_with(']')) s.added.emplace_back(text, id);
+    const bool special = text.size() > 2 && text.starts_with('[') && text.ends_with(']');
+    if (special) s.added.push_back({.text = text, .id = id});
+    s.is_hidden.push_back(special);
     s.add_token(text, id++);
   }
   s.index();

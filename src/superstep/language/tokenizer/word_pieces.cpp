@@ -68,8 +68,11 @@ std::vector<Code> in_form(Code c, const WordForm& form) {
       parts.assign(decomposed.begin(), decomposed.begin() + count);
     std::erase_if(parts, [](Code each) { return utf8proc_category(each) == UTF8PROC_CATEGORY_MN; });
   }
-  if (form.lowercase)
-    for (Code& each : parts) each = utf8proc_tolower(each);
+  if (!form.lowercase) return parts;
+  // The one letter whose small form is two (Unicode's SpecialCasing, without languages): a dotted capital I.
+  constexpr Code dotted = 0x130, dot_above = 0x307;
+  if (parts == std::vector<Code>{dotted}) return {'i', dot_above};
+  for (Code& each : parts) each = utf8proc_tolower(each);
   return parts;
 }
 

@@ -5,6 +5,7 @@
 #include <new>
 
 #include "superstep/base/integers.h"
+#include "superstep/poplar/codelet/traps.h"
 #include "superstep/poplar/core/types.h"
 
 namespace poplar::core {
@@ -59,7 +60,8 @@ void destroy(void* memory) {
 
 void compute(void* memory, unsigned worker) {
   Header* header = static_cast<Header*>(memory);
-  const bool said = header->owner->entry->compute(object_of(memory), worker);
+  const table::Vertex& entry = *header->owner->entry;
+  const bool said = with_traps(entry.name, entry.compute, object_of(memory), worker);
   header->status = said && (worker == 0 || header->status);
 }
 

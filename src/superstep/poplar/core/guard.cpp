@@ -13,8 +13,8 @@ void throw_by_rule(const superstep::Error& error) {
   if (!broken) return;
   switch (broken->rule()) {
     case Rule::mapped: throw invalid_tile_mapping(error.what());
-    case Rule::connected:
-    case Rule::no_race: throw graph_connection_error(error.what());
+    case Rule::connected: throw graph_connection_error(error.what());
+    case Rule::no_race: throw graph_cycle_error(error.what());  // as the SDK has it
     case Rule::written_first:
     case Rule::writeable:
     case Rule::transfer: throw control_program_error(error.what());

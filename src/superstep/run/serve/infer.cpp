@@ -5,11 +5,13 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <tuple>
 
 #include "superstep/base/measured_metric.h"
 #include "superstep/base/statistics.h"
 #include "superstep/base/stopwatch.h"
 #include "superstep/base/system/standard_streams.h"
+#include "superstep/base/text.h"
 #include "superstep/base/thread_pool.h"
 #include "superstep/file/hdf5/hdf5.h"
 #include "superstep/onnx/writer.h"
@@ -276,13 +278,26 @@ TrainSettings asked_model(const InferSettings& settings) {
           .bounds = settings.bounds};
 }
 
+// They would be ignored: a run has its own.
+void refuse_other_extents(const InferSettings& asked, const TrainSettings& of_run) {
+  for (const auto& [given, kept, option] : {std::tuple(&asked.shapes, &of_run.shapes, "--shape"),
+                                            std::tuple(&asked.bounds, &of_run.bounds, "--bound")})
+    if (!given->empty() && *given != *kept)
+      throw Error(ErrorCode::invalid_argument,
+                  fmt::format("the model of a run is built as it was trained, with {}",
+                              kept->empty() ? std::string("none") : join(*kept, ", ")),
+                  option, fmt::format("leave {} away", option));
+}
+
 // Those of the folder or file that was named; nothing where none was.
 std::optional<Weights> weights_for(const InferSettings& settings) {
   if (settings.weights.empty()) return std::nullopt;
   if (!settings.model_options.empty() && !is_published_weights(settings.weights))
     throw Error(ErrorCode::invalid_argument, "the model of a run is built as it was trained", "--set",
                 "leave it away, or give weights that are no run's");
-  return load_weights_for(asked_model(settings), settings.weights);
+  Weights weights = load_weights_for(asked_model(settings), settings.weights);
+  if (weights.of_a_run) refuse_other_extents(settings, weights.settings);
+  return weights;
 }
 
 // The model is built as it was trained, in the precision that is asked for; for int8 in f32 first.

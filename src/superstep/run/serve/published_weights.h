@@ -21,7 +21,7 @@ struct PublishedWeights {
 
 // The states of the model that `settings` describe. Throws Error: what data::WeightFile throws; unsupported
 // for a workload whose names in such files are not known; bad_file that lists every state that the file lacks
-// or has of another shape.
+// or has of another shape; unsupported for arrays of the file that stand among those that were taken.
 PublishedWeights load_published_weights(const TrainSettings& settings, const std::filesystem::path& path);
 
 }  // namespace superstep::run

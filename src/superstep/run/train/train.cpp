@@ -42,7 +42,7 @@ class Training {
  public:
   Training(const TrainSettings& settings, const TrainOptions& options)
       : model_(settings),
-        settings_(checked(model_)),
+        settings_(checked(model_, options)),
         options_(options),
         keeper_(settings_.workload, options.out, options.resume, world_.rank() == 0),
         pool_(settings_.replicas),
@@ -75,8 +75,10 @@ class Training {
 
  private:
   // A goal that is no metric of the workload is refused before anything is done for it.
-  static const TrainSettings& checked(const Model& model) {
+  static const TrainSettings& checked(const Model& model, const TrainOptions& options) {
     if (model.settings().until) check_until(*model.settings().until, model.workload());
+    samples_to_validate(options.validate, 1, 1);
+    model.passes(true);
     return model.settings();
   }
 
@@ -279,7 +281,7 @@ class Training {
   void end_epoch(Progress& progress) {
     const std::int64_t epoch = state_.step / batches_;
     observer_.epoch_ended(epoch, epoch_throughput());
-    quality_ = evaluate(epoch, Validation::quick);
+    quality_ = evaluate(epoch, std::min(Validation::quick, validated_samples()));
     const bool reached = reaches_goal(epoch);
     const json points = curve_points(epoch - 1);
     json line{{"step", state_.step},
@@ -309,6 +311,20 @@ class Training {
   void write_curve() {
     if (const auto* keeps = dynamic_cast<const workload::KeepsCurve*>(task_.get()); keeps && keeper_.writes())
       keeps->write_curve(keeper_.folder(), keeper_.directory().read_log());
+  }
+
+  // A goal, and a log that others judge, are of all samples, whatever that takes; else those that were asked
+  // for.
+  std::int64_t validated_samples() const {
+    const std::int64_t available = task_->size() - task_->training_count();
+    const bool all = options_.validate.empty() && (settings_.until || options_.observer);
+    return all ? available : samples_to_validate(options_.validate, available, state_.step * settings_.batch);
+  }
+  void tell_validated() const {
+    const std::int64_t available = task_->size() - task_->training_count(), looked_at = validated_samples();
+    if (options_.tell && world_.rank() == 0 && looked_at < available)
+      options_.tell(fmt::format("validated on {} samples of {}: --validate all looks at all of them",
+                                looked_at, available));
   }
 
   // Quick validation first, then all samples: a target is reached on all of them or not at all. What ranks
@@ -381,7 +397,8 @@ class Training {
     if (!tuning_.empty()) report.plan.choice = tuning_;
     const bool within_epoch = state_.step % batches_ != 0;
     if (within_epoch && state_.step > first_step) observer_.epoch_ended(epoch(), epoch_throughput());
-    quality_ = evaluate((state_.step + batches_ - 1) / batches_, task_->size());
+    quality_ = evaluate((state_.step + batches_ - 1) / batches_, validated_samples());
+    tell_validated();
     // A curve ends where the run does, within an epoch, too.
     const bool ends_within = within_epoch && state_.step > first_step;
     const json points = ends_within ? curve_points(state_.step / batches_) : json::object();

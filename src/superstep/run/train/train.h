@@ -32,8 +32,10 @@ struct TrainOptions {
   bool tune = false;                  // micro-batch and threads by a timed search (run/tune.h)
   TrainObserver* observer = nullptr;  // told what happens (run/train/train_observer.h); not owned
   ExchangeMode exchange = ExchangeMode::overlapped;  // of gradients between ranks
+  std::string validate =
+      {};  // samples that are looked at when it ends (samples_to_validate() in validation.h)
   // Told before the first step, a line each: what of a model file is trained, and for which batch it will be
-  // written.
+  // written; and at the end, where not all samples were validated on.
   std::function<void(const std::string&)> tell = {};
 };
 

@@ -25,6 +25,7 @@ json to_json(const TrainSettings& s) {
               {"loss", s.loss},
               {"weights", s.weights.string()},
               {"data", s.data.string()},
+              {"allow_nan", s.allow_nan},
               {"samples", s.samples},
               {"batch", s.batch},
               {"micro_batch", s.micro_batch},
@@ -57,6 +58,7 @@ TrainSettings train_settings_from_json(const json& object) {
     s.loss = object.value("loss", "");
     s.weights = object.value("weights", "");  // absent from older files
     s.data = object.at("data").get<std::string>();
+    s.allow_nan = object.value("allow_nan", false);  // absent from older files
     s.samples = object.at("samples");
     s.batch = object.at("batch");
     s.micro_batch = object.at("micro_batch");

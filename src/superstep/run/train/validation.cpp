@@ -1,6 +1,10 @@
 #include "superstep/run/train/validation.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <cmath>
+#include <cstdlib>
 #include <numeric>
 
 #include "superstep/run/train/checkpoint.h"
@@ -31,6 +35,24 @@ target::CompileOptions options_for(const Model& model, const Task& task, int thr
 }
 
 }  // namespace
+
+std::int64_t samples_to_validate(const std::string& asked, std::int64_t available, std::int64_t trained) {
+  constexpr std::int64_t usual_most =
+      10'000;  // a hundredth of a share's deviation at most, of shares (chosen)
+  if (asked == "all") return available;
+  if (asked.empty()) return std::min({available, usual_most, std::max(trained, evaluation_batch)});
+  const bool percent = asked.ends_with('%');
+  const std::string number = percent ? asked.substr(0, asked.size() - 1) : asked;
+  char* end = nullptr;
+  const double value = std::strtod(number.c_str(), &end);
+  const bool whole = !percent && value >= 1 && value == std::floor(value) && value < 1e15;
+  const double share = percent ? value / 100 : value;
+  if (number.empty() || *end != '\0' || !(whole || (share > 0 && share <= 1)))
+    throw Error(ErrorCode::invalid_argument, fmt::format("'{}' is no number of samples", asked), "--validate",
+                "give a whole number, a share (0.1 or 10%) or all");
+  if (whole) return std::min(available, static_cast<std::int64_t>(value));
+  return std::min(available, static_cast<std::int64_t>(std::ceil(share * static_cast<double>(available))));
+}
 
 Validation::Validation(const target::Target& target, const Model& model, const Task& task, ThreadPool& pool,
                        int threads)

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "superstep/base/metric.h"
@@ -15,6 +16,12 @@
 #include "superstep/run/task.h"
 
 namespace superstep::run {
+
+// How many of `available` samples are looked at when a training ends. `asked`: "all", a number from 1 on, or
+// a share
+// ("0.1" or "10%"); empty: 10,000 at most, and no more than were trained on (but a batch of them), so that
+// looking at them takes no longer than training did. Throws Error (invalid_argument) on anything else.
+std::int64_t samples_to_validate(const std::string& asked, std::int64_t available, std::int64_t trained);
 
 class Validation {
  public:

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
+#include "superstep/file/check.h"
 #include "superstep/workload/pictures/pictures.h"
 
 namespace superstep::run {
@@ -22,12 +23,21 @@ std::vector<std::string> names_of(const NamedTensors& arrays) {
   return names;
 }
 
-// The array of the first name there is; the only array of a file stands for the only input, whatever it is
-// called.
+// Also what could not be taken for an array of numbers: the one that is looked for may be among it.
+std::string what_it_has(const NamedTensors& arrays, const std::string& file) {
+  const std::vector<std::string> names = names_of(arrays), others = other_arrays(file);
+  return fmt::format("it has {}{}{}",
+                     names.empty() ? "no array of numbers" : fmt::format("{}", fmt::join(names, ", ")),
+                     others.empty() ? "" : "; not numbers: ", fmt::join(others, ", "));
+}
+
+// The array of the first name there is; the array of an npy file, which has no name, stands for the only
+// input. A file that has names says what they are: an array of another one, were it of the right size, would
+// be other data.
 const Tensor* find_array(const NamedTensors& arrays, std::span<const std::string> names, bool only) {
   for (const std::string& name : names)
     if (const auto found = arrays.find(name); found != arrays.end()) return &found->second;
-  return only && arrays.size() == 1 ? &arrays.begin()->second : nullptr;
+  return only && arrays.size() == 1 && arrays.begin()->first.empty() ? &arrays.begin()->second : nullptr;
 }
 
 std::vector<std::int64_t> row_shape(const Tensor& array) {
@@ -90,6 +100,7 @@ class ArrayTask : public Task {
   ArrayTask(const ArrayTaskSpec& spec, const NamedTensors& arrays, const std::string& where,
             const TaskSettings& settings)
       : spec_(spec), where_(where) {
+    trains_ = settings.labels_required && !spec_.allow_not_finite;
     for (const Input& input : spec_.inputs) take_input(input, arrays);
     if (spec_.one_a_call && size_ < 0) size_ = 1;
     if (size_ < 1) throw Error(ErrorCode::bad_file, "holds no samples", where);
@@ -156,9 +167,10 @@ class ArrayTask : public Task {
     const Tensor* array = find_array(arrays, std::span(&input.name, 1), spec_.inputs.size() == 1);
     if (!array)
       throw Error(ErrorCode::bad_file, fmt::format("has no array '{}', an input of the model", input.name),
-                  where_, fmt::format("it has {}", fmt::join(names_of(arrays), ", ")));
+                  where_, what_it_has(arrays, where_));
     const bool numbered = spec_.one_a_call ? array->shape().rank() > input.shape.rank() : input.batched;
     inputs_.push_back(checked(*array, input.element, input.shape, numbered, input.name, where_));
+    require_finite(inputs_.back(), input.name);
     numbered_.push_back(numbered);
     if (numbered) agree_on_size(array->shape()[0], input.name);
   }
@@ -177,14 +189,27 @@ class ArrayTask : public Task {
       if (!array)
         throw Error(ErrorCode::bad_file,
                     fmt::format("has no array '{}' to train towards", fmt::join(target.names, "' or '")),
-                    where_, fmt::format("it has {}", fmt::join(names_of(arrays), ", ")));
+                    where_, what_it_has(arrays, where_));
       const Shape sample = sample_of(target);
       const Tensor rows = spec_.one_a_call && array->shape() == sample ? one_row(*array) : *array;
       // Served, data may hold targets of a loss that was not named: there is no quality then.
       if (!required && Shape(row_shape(rows)) != sample) return targets_.clear();
       targets_.push_back(checked(rows, target.type.element, sample, true, target.names.front(), where_));
+      require_finite(targets_.back(), target.names.front());
       if (target.classes > 0) require_labels(targets_.back(), target);
       agree_on_size(rows.shape()[0], target.names.front());
+    }
+  }
+
+  // One such number makes the loss, and then every parameter, one: that would look like too large a learning
+  // rate.
+  void require_finite(const Tensor& array, const std::string& name) const {
+    if (!trains_) return;
+    try {
+      data::require_finite(array, fmt::format("{}: array '{}'", where_, name));
+    } catch (const Error& error) {
+      throw Error(error.code(), error.message(), error.where(),
+                  error.hint() + ", or give --allow-nan where the model takes such numbers");
     }
   }
 
@@ -280,6 +305,7 @@ class ArrayTask : public Task {
   std::vector<Tensor> inputs_, targets_;
   std::vector<bool> numbered_;  // by input: its first axis numbers the samples
   std::int64_t size_ = -1;
+  bool trains_ = false;
 };
 
 }  // namespace

@@ -30,7 +30,8 @@ struct ArrayTaskSpec {
   };
   std::vector<Input> inputs;
   std::vector<Target> targets;
-  double training_share = 0.8;  // the first samples train, the rest validate
+  bool allow_not_finite = false;  // NaN and infinities in arrays that are trained on
+  double training_share = 0.8;    // the first samples train, the rest validate
   // All that the model takes and gives is one sample. Arrays have an axis more, which numbers the samples, or
   // none: an input is then the same for all samples, a target that of the only one.
   bool one_a_call = false;

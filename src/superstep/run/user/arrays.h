@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include "superstep/file/npz.h"
 
@@ -10,9 +11,11 @@ namespace superstep::run {
 
 using data::NamedTensors;
 
-// Every numeric array of the file, in memory; the only array of an .npy file has the name "". Throws Error
-// (not_found, bad_file, unsupported) naming the file and what it may be.
+// Every numeric array of a file, whose form its bytes tell, in memory; the array of an npy file has the name
+// "". Throws Error (not_found, bad_file, unsupported) naming the file and what it may be.
 NamedTensors read_arrays(const std::filesystem::path& path);
+// What else an HDF5 file has that is no array of numbers: "'mask' (compound)". Of other files nothing.
+std::vector<std::string> other_arrays(const std::filesystem::path& path);
 
 // By the ending of `path`, atomically. An .npy file takes exactly one array; NumPy's formats have no bf16,
 // which is written as f32.

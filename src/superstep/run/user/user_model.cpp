@@ -351,7 +351,8 @@ void UserModel::describe() {
 }
 
 ArrayTaskSpec UserModel::task_spec() const {
-  ArrayTaskSpec spec{.inputs = {}, .targets = {}, .one_a_call = one_a_call_};
+  ArrayTaskSpec spec{
+      .inputs = {}, .targets = {}, .allow_not_finite = settings_.allow_not_finite, .one_a_call = one_a_call_};
   for (std::size_t i = 0; i < inputs_.size(); ++i) {
     const workload::PortSpec& input = workload_.inputs[i];
     spec.inputs.push_back({input.name, input.element, input.shape, inputs_[i].batched});

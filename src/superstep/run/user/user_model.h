@@ -30,6 +30,7 @@ struct UserModelSettings {
   std::string loss;                 // "mse", "cross_entropy", or terms: "mse:position,l1:width"; empty: mse
   onnx::TrainChoice choice;    // initialisers that are trained beside the weights, and weights that are not
   std::filesystem::path data;  // arrays by the names of the inputs and of the targets; may be empty
+  bool allow_not_finite = false;  // NaN and infinities in arrays that are trained on
 };
 
 // "NODE=100" or "NODE=all", as --bound takes them. Throws Error (invalid_argument).

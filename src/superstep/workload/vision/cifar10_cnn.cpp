@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "superstep/file/cifar_file.h"
+#include "superstep/file/form.h"
 #include "superstep/file/hdf5/hdf5.h"
 #include "superstep/op/move/view.h"
 #include "superstep/op/window/pooling.h"
@@ -174,7 +175,9 @@ std::unique_ptr<Task> open_cifar10(const TaskSettings& settings, const Options&)
   if (settings.data.empty())
     return std::make_unique<CifarTask>(generated_images(settings), 0, generated_source(settings));
   CifarImages images =
-      settings.data.extension() == ".bin" ? read_cifar_binary(settings.data) : read_cifar_hdf5(settings.data);
+      data::form_of(settings.data) != data::FileForm::hdf5 && data::ends_in(settings.data, {".bin"})
+          ? read_cifar_binary(settings.data)
+          : read_cifar_hdf5(settings.data);
   return std::make_unique<CifarTask>(std::move(images), settings.samples, settings.data.string());
 }
 

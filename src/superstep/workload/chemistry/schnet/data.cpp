@@ -10,6 +10,7 @@
 #include "superstep/baseline/materials/coulomb_ridge.h"
 #include "superstep/file/atoms/extxyz.h"
 #include "superstep/file/csv.h"
+#include "superstep/file/form.h"
 #include "superstep/file/streamed_file.h"
 #include "superstep/workload/chemistry/schnet/schnet.h"
 #include "superstep/workload/generated.h"
@@ -218,9 +219,7 @@ class ClusterTask : public Task {
   void set_places(std::vector<std::size_t> places) { place_ = std::move(places); }
 
  private:
-  static bool is_xyz(const std::filesystem::path& path) {
-    return path.extension() == ".xyz" || path.extension() == ".extxyz";
-  }
+  static bool is_xyz(const std::filesystem::path& path) { return data::is_text(path, {".xyz", ".extxyz"}); }
   static baseline::LabelledCluster labelled(const Cluster& cluster) {
     return {cluster.atoms, cluster.energy.value_or(NAN), cluster.place};
   }

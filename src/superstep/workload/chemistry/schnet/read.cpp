@@ -7,6 +7,7 @@
 
 #include "superstep/file/atoms/clusters.h"
 #include "superstep/file/atoms/extxyz.h"
+#include "superstep/file/form.h"
 #include "superstep/file/hdf5/hdf5.h"
 #include "superstep/workload/chemistry/schnet/schnet.h"
 #include "superstep/workload/generated.h"
@@ -105,9 +106,8 @@ std::vector<Cluster> generated_clusters(const TaskSettings& settings, const Opti
 }  // namespace
 
 std::vector<Cluster> read_clusters(const TaskSettings& settings, const Options& model) {
-  const std::string extension = settings.data.extension().string();
   std::vector<Cluster> clusters = settings.data.empty() ? generated_clusters(settings, model)
-                                  : extension == ".xyz" || extension == ".extxyz"
+                                  : data::is_text(settings.data, {".xyz", ".extxyz"})
                                       ? read_frames(settings.data, settings.samples)
                                       : read_hdf5_clusters(settings.data, settings.samples);
   if (clusters.empty()) throw Error(ErrorCode::bad_file, "has no clusters", settings.data.string());

@@ -9,6 +9,7 @@
 #include "superstep/base/text.h"
 #include "superstep/baseline/in_file.h"
 #include "superstep/file/csv.h"
+#include "superstep/file/form.h"
 #include "superstep/file/hdf5/hdf5.h"
 #include "superstep/physics/chemistry/smiles.h"
 #include "superstep/physics/row_writer.h"
@@ -250,7 +251,7 @@ std::vector<Reaction> read_hdf5(const std::filesystem::path& path) {
 
 std::vector<Reaction> read_file(const std::filesystem::path& path) {
   if (path.extension() == ".json") return read_json(path);
-  return data::is_table_path(path) ? read_table(path) : read_hdf5(path);
+  return data::is_text(path, {".csv", ".tsv", ".tab", ".txt"}) ? read_table(path) : read_hdf5(path);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 
 #include "superstep/file/check.h"
 #include "superstep/file/csv.h"
+#include "superstep/file/form.h"
 #include "superstep/file/hdf5/hdf5.h"
 #include "superstep/physics/flow/wall_flow.h"
 #include "superstep/physics/flow/wall_generator.h"
@@ -88,9 +89,8 @@ Fields read_arrays(const std::filesystem::path& path, std::int64_t width) {
 
 Fields read_wall_points(const TaskSettings& settings, std::int64_t width) {
   const std::filesystem::path& path = settings.data;
-  const std::string ending = path.extension().string();
   Fields fields =
-      ending == ".csv" || ending == ".tsv" ? TableOfPoints(path, width).read() : read_arrays(path, width);
+      data::is_text(path, {".csv", ".tsv"}) ? TableOfPoints(path, width).read() : read_arrays(path, width);
   for (const char* name : {"features", "tau"})
     if (fields.contains(name)) data::require_finite(fields.at(name), data::place(path, name));
   if (settings.labels_required && !fields.contains("tau"))

@@ -7,6 +7,7 @@
 
 #include "superstep/baseline/regression.h"
 #include "superstep/file/csv.h"
+#include "superstep/file/form.h"
 #include "superstep/file/hdf5/hdf5.h"
 #include "superstep/file/image_stack.h"
 #include "superstep/physics/materials/conductivity.h"
@@ -79,7 +80,8 @@ Tensor column_of(const fs::path& path, const std::string& name, std::int64_t cou
 }
 
 bool is_stack(const fs::path& path) {
-  return path.extension() == ".tif" || path.extension() == ".tiff" || path.extension() == ".npy";
+  const data::FileForm form = data::form_of(path);
+  return form == data::FileForm::tiff || form == data::FileForm::npy;
 }
 
 // The columns `sigma` and, where it is there or wanted, `sigma_eff`.

@@ -11,6 +11,7 @@
 #include "superstep/baseline/regression.h"
 #include "superstep/file/atoms/extxyz.h"
 #include "superstep/file/csv.h"
+#include "superstep/file/form.h"
 #include "superstep/file/streamed_file.h"
 #include "superstep/workload/generated.h"
 #include "superstep/workload/materials/deepmd/deepmd.h"
@@ -158,9 +159,7 @@ class FrameTask : public Task, public KeepsCurve {
 
  private:
   const PlacedFrame& at(std::int64_t index) const { return frames_[static_cast<std::size_t>(index)]; }
-  static bool is_xyz(const std::filesystem::path& path) {
-    return path.extension() == ".xyz" || path.extension() == ".extxyz";
-  }
+  static bool is_xyz(const std::filesystem::path& path) { return data::is_text(path, {".xyz", ".extxyz"}); }
 
   bool is_metal() const {
     return sizes_.elements.size() == 1 && std::ranges::all_of(frames_, [](const PlacedFrame& f) {

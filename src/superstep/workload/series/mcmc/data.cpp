@@ -4,6 +4,7 @@
 
 #include "superstep/file/check.h"
 #include "superstep/file/csv.h"
+#include "superstep/file/form.h"
 #include "superstep/file/hdf5/hdf5.h"
 #include "superstep/physics/returns.h"
 #include "superstep/workload/series/mcmc/mcmc.h"
@@ -75,8 +76,7 @@ Fields read_arrays(const std::filesystem::path& path) {
 }
 
 Fields read_file(const std::filesystem::path& path) {
-  const std::string ending = path.extension().string();
-  Fields fields = ending == ".csv" || ending == ".tsv" ? read_table(path) : read_arrays(path);
+  Fields fields = data::is_text(path, {".csv", ".tsv"}) ? read_table(path) : read_arrays(path);
   for (const char* name : {"x", "y", "expected", "deviation"})
     if (fields.contains(name)) data::require_finite(fields.at(name), data::place(path, name));
   return fields;

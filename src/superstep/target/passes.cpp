@@ -4,6 +4,7 @@
 
 #include "superstep/base/error.h"
 #include "superstep/base/text.h"
+#include "superstep/target/pjrt/pjrt.h"
 #include "superstep/target/target.h"
 #include "superstep/transform/model_passes.h"
 #include "superstep/transform/pipeline.h"
@@ -32,6 +33,7 @@ PassTable pass_table(std::string_view name) {
     if (target->name() == name) return target->passes();
     names.emplace_back(target->name());
   }
+  if (const Target* target = pjrt::find_device_target(name)) return target->passes();
   throw Error(ErrorCode::invalid_argument, "there is no table of passes of this target", std::string(name),
               unknown_name_hint(name, names));
 }

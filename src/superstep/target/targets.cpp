@@ -3,6 +3,7 @@
 // both made of this line.
 #include "superstep/base/error.h"
 #include "superstep/base/text.h"
+#include "superstep/target/pjrt/pjrt.h"
 #include "superstep/target/target.h"
 
 // clang-format off
@@ -12,7 +13,8 @@
   target(null)                    \
   target(gc200)                   \
   target(bow)                     \
-  target(gc2)
+  target(gc2)                     \
+  target(pjrt)
 // clang-format on
 
 namespace superstep::target {
@@ -34,6 +36,8 @@ const Target& find_target(std::string_view name) {
     if (target->name() == name) return *target;
     names.emplace_back(target->name());
   }
+  if (const Target* target = pjrt::find_device_target(name)) return *target;
+  for (std::string_view device : pjrt::device_target_names()) names.emplace_back(device);
   throw Error(ErrorCode::invalid_argument, "there is no such target", std::string(name),
               unknown_name_hint(name, names));
 }

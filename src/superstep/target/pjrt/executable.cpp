@@ -32,10 +32,17 @@ DeviceExecutable::DeviceExecutable(graph::Graph graph, BatchedPorts ports, const
   const Stopwatch watch;
   const stablehlo::Program program =
       stablehlo::write_program(graph_, {.constants_as_arguments_above = most_bytes_of_text});
+  refusals_ = program.refusals;
   const Client& client = *place_.client;
   loaded_ = client.compile(program.text, named_device(place_).has_value());
   if (client.library().has(abi::Function::executable_memory_stats))
     memory_ = memory_need(client.library(), client.compiled_of(loaded_));
+  if (options_.memory_limit > 0 && memory_.bytes() > static_cast<std::int64_t>(options_.memory_limit))
+    throw Error(ErrorCode::out_of_memory,
+                fmt::format("the program takes {} on the device, the limit is {}",
+                            format_bytes(static_cast<double>(memory_.bytes())),
+                            format_bytes(static_cast<double>(options_.memory_limit))),
+                graph_.name(), "use a smaller --batch");
   for (graph::ValueId id : graph_.states()) {
     const graph::Value& value = graph_.value(id);
     states_.push_back({value.name, value.type, copied(value.data)});
@@ -59,7 +66,7 @@ Buffer DeviceExecutable::copied(const Tensor& tensor) const {
 
 void DeviceExecutable::require_states() const {
   if (lost_)
-    throw Error(ErrorCode::io, "the device failed in an earlier run, and what it held is lost",
+    throw Error(ErrorCode::io, "an earlier run failed, and what the device held is lost",
                 place_.client->library().name(), "start again from the last checkpoint: --resume");
 }
 
@@ -74,6 +81,12 @@ void DeviceExecutable::download(std::span<Buffer> results, std::span<Tensor> out
   for (std::size_t i = 0; i < outputs.size(); ++i)
     if (outputs[i].element_count() > 0) events.push_back(place_.client->download(results[i], outputs[i]));
   for (const Event& event : events) place_.client->await(event, "running the program");
+}
+
+// What the run made of wrong inputs is not kept: states that it has changed are lost.
+void DeviceExecutable::raise_refusal(const Tensor& truths) const {
+  for (std::size_t i = 0; i < refusals_.size(); ++i)
+    if (truths.at(static_cast<std::int64_t>(i)) != 0) throw Error(ErrorCode::invalid_argument, refusals_[i]);
 }
 
 void DeviceExecutable::run(std::span<const Tensor> inputs, std::span<Tensor> outputs) {

@@ -45,6 +45,7 @@ class DeviceExecutable : public Executable {
   void require_states() const;
   std::vector<Client::Upload> uploads(std::span<const Tensor> inputs) const;
   void download(std::span<Buffer> results, std::span<Tensor> outputs) const;
+  void raise_refusal(const Tensor& truths) const;
 
   graph::Graph graph_;
   BatchedPorts ports_;
@@ -53,6 +54,7 @@ class DeviceExecutable : public Executable {
   std::vector<Slot> states_;
   std::vector<std::size_t> changed_;  // places in states_, in the order of the results behind the outputs
   std::vector<Buffer> constants_;
+  std::vector<std::string> refusals_;  // what a run may meet: a truth each, behind the other results
   Loaded loaded_;
   MemoryNeed memory_;
   std::size_t constant_bytes_ = 0;

@@ -322,6 +322,12 @@ Value Emitter::convolve(const Value& x, const Value& w, const ConvolutionShape& 
   return one("convolution", {x, w}, {element, result}, text);
 }
 
+void Emitter::refuse_where(const Value& wrong, std::string words) {
+  Extents axes(static_cast<std::size_t>(wrong.rank()));
+  std::iota(axes.begin(), axes.end(), 0);
+  refusals_.push_back({axes.empty() ? wrong : reduce(wrong, axes, Fold::any), std::move(words)});
+}
+
 std::vector<Value> Emitter::sort(std::span<const Value> xs, int axis, const Body& before) {
   std::vector<Type> results, arguments;
   for (const Value& x : xs) {

@@ -138,6 +138,16 @@ class Emitter {
   Value convolve(const Value& x, const Value& w, const ConvolutionShape& shape, const Shape& result,
                  ElementType element);
 
+  // --- what a run must not meet
+  // `wrong` (a truth of any shape): where it holds somewhere the run fails with these words. Not inside a
+  // body.
+  void refuse_where(const Value& wrong, std::string words);
+  struct Refusal {
+    Value wrong;  // a truth []
+    std::string words;
+  };
+  const std::vector<Refusal>& refusals() const { return refusals_; }
+
   // --- larger ones
   std::vector<Value> sort(std::span<const Value> xs, int axis, const Body& before);
   std::vector<Value> loop(std::span<const Value> starts, const Body& goes_on, const Body& body);
@@ -152,6 +162,7 @@ class Emitter {
   void line(const std::string& text);
 
   std::string text_;
+  std::vector<Refusal> refusals_;
   int next_ = 0, depth_ = 2;
 };
 

@@ -1,17 +1,29 @@
 // Gathering and scattering by indices, and sorting.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <numeric>
 
 #include "superstep/target/pjrt/stablehlo/lowering.h"
+#include "superstep/transform/rewrite.h"
 
 namespace superstep::target::stablehlo {
 namespace {
 
 using Values = std::vector<Value>;
 
+// Devices clamp what lies outside, or leave it out: a run that meets such an index fails instead.
+void refuse_outside(const Site& s, const Value& indices, std::int64_t low, std::int64_t extent) {
+  const Value wrong = s.emit.binary("or", s.emit.compare("LT", indices, static_cast<double>(low)),
+                                    s.emit.compare("GE", indices, static_cast<double>(extent)));
+  s.emit.refuse_where(
+      wrong, fmt::format("{}: an index lies outside [{}, {}]", transform::describe(s.node), low, extent - 1));
+}
+
 // Indices as i64, counted from the front.
 Value from_front(const Site& s, const Value& given, std::int64_t extent) {
   const Value indices = s.emit.convert(given, ElementType::i64);
+  refuse_outside(s, indices, -extent, extent);
   const Value shifted = s.emit.add(indices, static_cast<double>(extent));
   return s.emit.select(s.emit.compare("LT", indices, 0), shifted, indices);
 }
@@ -112,6 +124,7 @@ Values max_pool_gradient(const Site& s) {
   const std::int64_t count = dy.shape().element_count(), whole = s.out_shape().element_count();
   const Value zeros = s.emit.splat(dy.element(), {whole}, 0);
   const Value places = s.emit.reshape(s.emit.convert(s.in(1), ElementType::i64), {count, 1});
+  refuse_outside(s, places, 0, whole);
   const Value sums = s.emit.scatter(zeros, places, s.emit.reshape(dy, {count}), {{}, {0}, {0}, 1},
                                     [&](const Values& pair) { return Values{s.emit.add(pair[0], pair[1])}; });
   return {s.emit.reshape(sums, s.out_shape())};
@@ -131,6 +144,7 @@ struct Packs {
 // The number of a row among those of all packs, [packs * entries, 1]; none is the number after the last.
 Value row_numbers(const Site& s, const Value& index, const Packs& p, std::int64_t rows) {
   const Value own = s.emit.reshape(s.emit.convert(index, ElementType::i64), {p.packs, p.entries});
+  refuse_outside(s, own, -1, rows);
   const Value pack = s.emit.iota(ElementType::i64, own.shape(), 0);
   const Value number = s.emit.add(own, s.emit.multiply(pack, static_cast<double>(rows)));
   const Value none = s.emit.like(own, static_cast<double>(p.packs * rows));

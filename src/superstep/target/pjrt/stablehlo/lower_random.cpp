@@ -5,6 +5,7 @@
 #include "superstep/base/random.h"
 #include "superstep/op/elementwise/random.h"
 #include "superstep/target/pjrt/stablehlo/lowering.h"
+#include "superstep/transform/rewrite.h"
 
 namespace superstep::target::stablehlo {
 namespace {
@@ -108,7 +109,11 @@ Value scalar_f64(const Site& s, const Value& x) {
 Value drop_share(const Site& s) {
   const Value none = s.emit.splat(ElementType::f64, {}, 0);
   const Value share = s.has(1) ? scalar_f64(s, s.in(1)) : s.emit.splat(ElementType::f64, {}, 0.5);
-  return s.emit.select(s.emit.reshape(s.in(2), Shape{}), share, none);
+  const Value used = s.emit.select(s.emit.reshape(s.in(2), Shape{}), share, none);
+  const Value right = s.emit.binary("and", s.emit.compare("GE", used, 0), s.emit.compare("LT", used, 1));
+  s.emit.refuse_where(s.emit.unary("not", right),
+                      transform::describe(s.node) + ": input ratio is not in [0, 1)");
+  return used;
 }
 
 Values dropout(const Site& s) {
@@ -137,7 +142,11 @@ Value uniform_numbers(const Site& s, const Shape& shape, op::RandomPurpose purpo
 
 Values bernoulli(const Site& s) {
   const Value drawn = uniform_numbers(s, s.in(0).shape(), op::RandomPurpose::bernoulli);
-  return {s.emit.compare("LT", drawn, s.emit.convert(s.in(0), ElementType::f64))};
+  const Value share = s.emit.convert(s.in(0), ElementType::f64);
+  const Value right = s.emit.binary("and", s.emit.compare("GE", share, 0), s.emit.compare("LE", share, 1));
+  s.emit.refuse_where(s.emit.unary("not", right),
+                      transform::describe(s.node) + ": input holds what is not a probability");
+  return {s.emit.compare("LT", drawn, share)};
 }
 
 // The class at which the running sum of a row's probabilities passes a uniform number.

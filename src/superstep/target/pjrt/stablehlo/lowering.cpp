@@ -17,6 +17,7 @@ constexpr std::span<const Lowering> (*families[])() = {
     elementwise_lowerings, activation_lowerings, logic_lowerings,        product_lowerings,
     convolution_lowerings, window_lowerings,     move_lowerings,         index_lowerings,
     rows_lowerings,        random_lowerings,     quantization_lowerings, spectral_lowerings,
+    detection_lowerings,
 };
 
 // What there is no lowering of, and why.
@@ -112,7 +113,8 @@ Road road_of(std::string_view op) {
   const op::Definition& definition = op::get(op);
   if (find_lowering(op)) return Road::lowered;
   if (definition.decompose) return Road::parts;
-  return of_nothing(definition) ? Road::constant : Road::refused;
+  const bool before_the_run = definition.traits.work == op::WorkKind::view || of_nothing(definition);
+  return before_the_run ? Road::constant : Road::refused;
 }
 
 std::vector<Value> lower_node(const Site& site) {

@@ -64,6 +64,7 @@ std::span<const Lowering> rows_lowerings();
 std::span<const Lowering> random_lowerings();
 std::span<const Lowering> quantization_lowerings();
 std::span<const Lowering> spectral_lowerings();
+std::span<const Lowering> detection_lowerings();
 
 const Lowering* find_lowering(std::string_view op);
 

@@ -5,6 +5,8 @@
 #include <algorithm>
 
 #include "superstep/op/core/definition.h"
+#include "superstep/op/elementwise/cast.h"
+#include "superstep/op/move/creation.h"
 #include "superstep/target/pjrt/stablehlo/lowering.h"
 #include "superstep/transform/expand.h"
 #include "superstep/transform/pipeline.h"
@@ -17,15 +19,53 @@ using graph::Graph;
 using graph::Node;
 using graph::ValueId;
 
+using transform::Rewrite;
+using transform::Var;
+
 bool is_made_of_parts(const Node& node) { return road_of(node.op) == Road::parts; }
+
+bool is_reduced(ElementType element) { return element == ElementType::f16 || element == ElementType::bf16; }
+
+// Products keep narrow types, which devices multiply faster and sum in f32 anyway.
+bool is_widened(const Graph& graph, const Node& node) {
+  const op::WorkKind work = op::traits_of(node.op).work;
+  if (work == op::WorkKind::product || work == op::WorkKind::attention || work == op::WorkKind::recurrent)
+    return false;
+  return std::ranges::any_of(node.inputs,
+                             [&](ValueId id) { return id.valid() && is_reduced(graph.type(id).element); });
+}
+
+Var in_f32(Var value) {
+  return value.valid() && is_reduced(value.element()) ? op::cast(value, ElementType::f32) : value;
+}
+
+// The parts in f32, so that f16 and bf16 are rounded once, at the end. What a decomposition asks of its
+// outputs, which are not there yet, nodes say that nobody reads.
+std::vector<Var> widened_parts(Rewrite& rewrite, const Node& node) {
+  std::vector<Var> inputs, outputs;
+  for (Var input : rewrite.now(node.inputs)) inputs.push_back(in_f32(input));
+  for (ValueId id : node.outputs) {
+    const graph::ValueType type = id.valid() ? rewrite.old().type(id) : graph::ValueType{};
+    const ElementType element = is_reduced(type.element) ? ElementType::f32 : type.element;
+    outputs.push_back(id.valid() ? op::constant_of_shape(rewrite.builder(), element, type.shape) : Var());
+  }
+  std::vector<Var> results =
+      op::get(node.op).decompose({rewrite.builder(), node.attributes, inputs, outputs});
+  results.resize(node.outputs.size());
+  for (std::size_t i = 0; i < results.size(); ++i)
+    if (results[i].valid() && node.outputs[i].valid())
+      results[i] = op::cast(results[i], rewrite.old().type(node.outputs[i]).element);
+  return results;
+}
 
 // Parts may be made of parts themselves.
 Graph in_parts(const Graph& graph) {
   Graph result = graph;
   while (std::ranges::any_of(result.nodes(), is_made_of_parts))
-    result = transform::rewrite(result, [](transform::Rewrite& rewrite, const Node& node) {
+    result = transform::rewrite(result, [](Rewrite& rewrite, const Node& node) {
       if (!is_made_of_parts(node)) return rewrite.keep(node);
-      std::vector<transform::Var> results = transform::decomposition(rewrite, node);
+      std::vector<Var> results = is_widened(rewrite.old(), node) ? widened_parts(rewrite, node)
+                                                                 : transform::decomposition(rewrite, node);
       results.resize(node.outputs.size());
       rewrite.replace(node, results);
     });
@@ -51,6 +91,7 @@ class Writer {
     std::vector<Value> results;
     for (const graph::Output& output : graph_.outputs()) results.push_back(value(output.value));
     for (const graph::Update& update : graph_.updates()) results.push_back(value(update.next));
+    if (!emit_.refusals().empty()) results.push_back(refusals());
     finish(results);
     return std::move(program_);
   }
@@ -99,6 +140,15 @@ class Writer {
     const std::vector<Value> results = lower_node(site);
     for (std::size_t i = 0; i < node.outputs.size() && i < results.size(); ++i)
       if (node.outputs[i].valid()) values_[node.outputs[i].index()] = results[i];
+  }
+
+  Value refusals() {
+    std::vector<Value> truths;
+    for (const Emitter::Refusal& refusal : emit_.refusals()) {
+      program_.refusals.push_back(refusal.words);
+      truths.push_back(emit_.reshape(refusal.wrong, {1}));
+    }
+    return emit_.concatenate(truths, 0);
   }
 
   void finish(const std::vector<Value>& results) {

@@ -16,9 +16,10 @@ struct ProgramOptions {
 
 // The function `main` of a module. Its arguments are the graph's inputs, its states, then constants; its
 // results the graph's outputs, then the states that a run changes, each of which lies in the memory of its
-// argument (tf.aliasing_output).
+// argument (tf.aliasing_output), then, where a run may fail, truths that say which of `refusals` it met.
 struct Program {
   std::string text;
+  std::vector<std::string> refusals;      // "node 'table' (Gather): an index lies outside [-8, 7]"
   std::vector<graph::ValueId> changed;    // states, in the order of the results
   std::vector<graph::ValueId> constants;  // that are arguments
 };

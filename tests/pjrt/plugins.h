@@ -10,8 +10,10 @@
 
 namespace superstep::test {
 
-// Where tools/setup-plugins put what it fetched; whoever runs the tests may say otherwise.
+// Where tools/setup-plugins put what it fetched, and programs compiled quickly; whoever runs the tests may
+// say otherwise.
 inline bool has_cpu_plugin(const char* folder) {
+  setenv("XLA_FLAGS", "--xla_backend_optimization_level=0", 0);
   setenv("SUPERSTEP_PJRT_PLUGINS", folder, 0);
   return target::pjrt::find_plugin(*target::pjrt::find_kind("pjrt-cpu")).has_value();
 }

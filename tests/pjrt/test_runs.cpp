@@ -13,6 +13,7 @@
 #include "tests/pjrt/plugins.h"
 #include "tests/target/zoo_input.h"
 #include "tests/target/zoo_models.h"
+#include "tests/target/zoo_step.h"
 
 namespace superstep {
 namespace {
@@ -37,10 +38,6 @@ struct Runner {
         inputs(inputs_of(*executable)),
         outputs(outputs_of(*executable)) {}
   void run() { executable->run(inputs, outputs); }
-  double loss() {
-    run();
-    return outputs[0].at(0);
-  }
 
   std::unique_ptr<Executable> executable;
   std::vector<Tensor> inputs, outputs;
@@ -165,13 +162,7 @@ TEST_P(ZooOnDevice, TrainsAsTheReferenceDoes) {
   NEEDS_CPU_PLUGIN();
   Runner device("pjrt-cpu", test::training(GetParam()), GetParam().batch);
   Runner reference("reference", test::training(GetParam()), GetParam().batch);
-  for (int step = 0; step < 2; ++step) {
-    const double expected = reference.loss();
-    EXPECT_NEAR(device.loss(), expected, std::max(1e-4, GetParam().tolerance) * std::abs(expected)) << step;
-  }
-  for (const std::string& name : reference.executable->state_names())
-    expect_close(device.executable->state(name), reference.executable->state(name), 2 * GetParam().tolerance,
-                 name);
+  test::expect_steps_alike(*device.executable, *reference.executable, GetParam(), device.inputs);
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, ZooOnDevice, ::testing::ValuesIn(test::models()), [](const auto& instance) {

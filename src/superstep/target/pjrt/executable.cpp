@@ -55,7 +55,18 @@ DeviceExecutable::DeviceExecutable(graph::Graph graph, BatchedPorts ports, const
     constants_.push_back(copied(graph_.value(id).data));
     constant_bytes_ += bytes_of(graph_.type(id));
   }
+  require_results(client);
   compile_seconds_ = watch.seconds();
+}
+
+// Results are written where there is room for so many.
+void DeviceExecutable::require_results(const Client& client) const {
+  if (!client.library().has(abi::Function::executable_output_count)) return;
+  const std::size_t count = output_count(client.library(), client.compiled_of(loaded_));
+  if (count != result_count())
+    throw Error(ErrorCode::internal,
+                fmt::format("the compiled program gives {} results, {} are wanted", count, result_count()),
+                client.library().name());
 }
 
 Buffer DeviceExecutable::copied(const Tensor& tensor) const {
@@ -83,6 +94,10 @@ void DeviceExecutable::download(std::span<Buffer> results, std::span<Tensor> out
   for (const Event& event : events) place_.client->await(event, "running the program");
 }
 
+std::size_t DeviceExecutable::result_count() const {
+  return ports_.outputs.size() + changed_.size() + (refusals_.empty() ? 0 : 1);
+}
+
 // What the run made of wrong inputs is not kept: states that it has changed are lost.
 void DeviceExecutable::raise_refusal(const Tensor& truths) const {
   for (std::size_t i = 0; i < refusals_.size(); ++i)
@@ -99,13 +114,16 @@ void DeviceExecutable::run(std::span<const Tensor> inputs, std::span<Tensor> out
   for (const Slot& state : states_) arguments.push_back(state.buffer.get());
   for (const Buffer& constant : constants_) arguments.push_back(constant.get());
   lost_ = !changed_.empty();  // until the run is through
-  Client::Ran ran =
-      place_.client->execute(loaded_, arguments, outputs.size() + changed_.size(), named_device(place_));
+  Client::Ran ran = place_.client->execute(loaded_, arguments, result_count(), named_device(place_));
+  const std::span<Buffer> results(ran.results);
   for (std::size_t i = 0; i < changed_.size(); ++i)
-    states_[changed_[i]].buffer = std::move(ran.results[outputs.size() + i]);
-  download(std::span(ran.results).first(outputs.size()), outputs);
+    states_[changed_[i]].buffer = std::move(results[outputs.size() + i]);
+  Tensor truths(ElementType::boolean, {static_cast<std::int64_t>(refusals_.size())});
+  if (!refusals_.empty()) download(results.last(1), std::span(&truths, 1));
+  download(results.first(outputs.size()), outputs);
   place_.client->await(ran.complete, "running the program");
   for (const Client::Upload& upload : given) place_.client->await(upload.done, "copying to the device");
+  raise_refusal(truths);
   lost_ = false;
 }
 

@@ -43,6 +43,8 @@ class DeviceExecutable : public Executable {
   Slot& slot(std::string_view name);
   Buffer copied(const Tensor& tensor) const;
   void require_states() const;
+  void require_results(const Client& client) const;
+  std::size_t result_count() const;
   std::vector<Client::Upload> uploads(std::span<const Tensor> inputs) const;
   void download(std::span<Buffer> results, std::span<Tensor> outputs) const;
   void raise_refusal(const Tensor& truths) const;

@@ -74,6 +74,12 @@ MemoryNeed memory_need(const Library& library, const Compiled& compiled) {
   return {args.argument_bytes, args.output_bytes, args.alias_bytes, args.temporary_bytes, args.code_bytes};
 }
 
+std::size_t output_count(const Library& library, const Compiled& compiled) {
+  abi::OutputCountArgs args{.executable = compiled.get()};
+  library.call(Function::executable_output_count, args, "asking how many results a program has");
+  return args.count;
+}
+
 std::string optimized_program(const Library& library, const Compiled& compiled) {
   abi::Program program;
   program.head.struct_size = sizeof program;

@@ -30,13 +30,16 @@ std::span<const Target* const> targets() {
   return table;
 }
 
+const Target* look_for_target(std::string_view name) {
+  for (const Target* target : targets())
+    if (target->name() == name) return target;
+  return pjrt::find_device_target(name);
+}
+
 const Target& find_target(std::string_view name) {
+  if (const Target* target = look_for_target(name)) return *target;
   std::vector<std::string> names;
-  for (const Target* target : targets()) {
-    if (target->name() == name) return *target;
-    names.emplace_back(target->name());
-  }
-  if (const Target* target = pjrt::find_device_target(name)) return *target;
+  for (const Target* target : targets()) names.emplace_back(target->name());
   for (std::string_view device : pjrt::device_target_names()) names.emplace_back(device);
   throw Error(ErrorCode::invalid_argument, "there is no such target", std::string(name),
               unknown_name_hint(name, names));

@@ -11,6 +11,7 @@
 #include "superstep/base/file.h"
 #include "superstep/op/core/builder.h"
 #include "superstep/op/elementwise/arithmetic.h"
+#include "superstep/target/pjrt/ahead.h"
 #include "superstep/target/target.h"
 #include "tests/expect_error.h"
 #include "tests/scratch.h"
@@ -103,6 +104,45 @@ TEST(PluginFaults, ADeviceThatIsNotThereIsNamed) {
     expect_error(ErrorCode::invalid_argument, {"pjrt:4", "there is no device 4; it has 1"},
                  [] { target::find_target("pjrt:4").compile(counted, {.batch = 3}); });
   });
+}
+
+// ---- compiling for a device that is not there
+
+// A folder in which the fake is the plug-in for TPUs.
+void as_tpu_plugin(const ScratchFolder& scratch) {
+  std::filesystem::create_directories(scratch / "libtpu");
+  std::filesystem::create_symlink(FAKE_PLUGIN, scratch / "libtpu/libtpu.so");
+  setenv("SUPERSTEP_PJRT_PLUGINS", (scratch / "").c_str(), 1);
+}
+
+TEST(AbsentDevices, SayWhatTheCompilerSays) {
+  const ScratchFolder scratch;
+  apart("ahead", [&] {
+    as_tpu_plugin(scratch);
+    const auto report = target::pjrt::compile_ahead(target::pjrt::find_absent_device("tpu-v5e"), counted(2));
+    EXPECT_EQ(report.memory.arguments, 1000);
+    EXPECT_EQ(report.memory.bytes(), 1000 + 400 - 300 + 20 + 7);
+    EXPECT_EQ(report.cycles, 1234);
+    EXPECT_EQ(report.kernels, 2);
+    expect_error(ErrorCode::internal, {"describing the device tpu-v6e: no such topology: v6e:2x2"}, [] {
+      target::pjrt::compile_ahead(target::pjrt::find_absent_device("tpu-v6e"), counted(2));
+    });
+  });
+}
+
+TEST(AbsentDevices, AProgramThatFindsNoRoomIsAnErrorOfItsOwn) {
+  const ScratchFolder scratch;
+  apart("too_large", [&] {
+    as_tpu_plugin(scratch);
+    expect_error(ErrorCode::out_of_memory, {"compiling the program: Ran out of memory"}, [] {
+      target::pjrt::compile_ahead(target::pjrt::find_absent_device("tpu-v5e"), counted(2));
+    });
+  });
+}
+
+TEST(AbsentDevices, AreKnownByName) {
+  expect_error(ErrorCode::invalid_argument, {"tpu-v5", "did you mean 'tpu-v5e'"},
+               [] { target::pjrt::find_absent_device("tpu-v5"); });
 }
 
 // The control: without a fault it runs.

@@ -8,6 +8,7 @@
 //   no_memory          copies to the device find no room
 //   dies:N             the device is lost in the N-th run
 //   bad_program        compilations are refused
+//   ahead, too_large   programs for a device that is not there are compiled; or find no room on it
 #include <cstdlib>
 #include <cstring>
 #include <stdexcept>
@@ -155,6 +156,41 @@ abi::PjrtError* execute(abi::ExecuteArgs* args) {
   return nullptr;
 }
 
+// --- compiling for a device that is not there
+
+abi::PjrtError* topology_create(abi::TopologyCreateArgs* args) {
+  const std::string_view name(args->name, args->name_size);
+  if (!name.starts_with("v5e:")) return error(3, "no such topology: " + std::string(name));
+  args->topology = reinterpret_cast<abi::PjrtTopology*>(&client);
+  return nullptr;
+}
+abi::PjrtError* topology_destroy(abi::TopologyArgs*) { return nullptr; }
+abi::PjrtError* compile_ahead(abi::CompileArgs* args) {
+  if (fault() == "too_large") return error(8, "Ran out of memory in memory space hbm.");
+  args->executable = new abi::PjrtExecutable{1};
+  return nullptr;
+}
+abi::PjrtError* executable_destroy(abi::ExecutableArgs* args) {
+  delete args->executable;
+  return nullptr;
+}
+abi::PjrtError* memory_stats(abi::ExecutableMemoryStatsArgs* args) {
+  args->argument_bytes = 1000;
+  args->output_bytes = 400;
+  args->alias_bytes = 300;
+  args->temporary_bytes = 20;
+  args->code_bytes = 7;
+  return nullptr;
+}
+// Asked for its length first, then for its text.
+abi::PjrtError* optimized_program(abi::OptimizedProgramArgs* args) {
+  static constexpr std::string_view text =
+      R"({"estimated_cycles":"1200","other":1} {"estimated_cycles":"34"})";
+  if (args->program->code) std::memcpy(args->program->code, text.data(), text.size());
+  args->program->code_size = text.size();
+  return nullptr;
+}
+
 constexpr std::size_t functions = 97;
 struct Table {
   std::size_t struct_size = offsetof(abi::Api, functions) + functions * sizeof(void*);
@@ -184,6 +220,14 @@ Table table_with(std::string_view which) {
   table.set(Function::buffer_from_host, buffer_from_host);
   table.set(Function::buffer_to_host, buffer_to_host);
   table.set(Function::buffer_destroy, buffer_destroy);
+  table.set(Function::topology_create, topology_create);
+  table.set(Function::topology_destroy, topology_destroy);
+  table.set(Function::compile, compile_ahead);
+  table.set(Function::executable_destroy, executable_destroy);
+  if (which == "ahead" || which == "too_large") {  // of what is loaded it keeps no count
+    table.set(Function::executable_memory_stats, memory_stats);
+    table.set(Function::executable_optimized_program, optimized_program);
+  }
   if (which == "old") table.version.minor = 12;
   if (which == "other_major") table.version.major = 1;
   if (which == "short")

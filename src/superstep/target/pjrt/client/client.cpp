@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "superstep/base/error.h"
+#include "superstep/target/pjrt/client/quiet.h"
 
 namespace superstep::target::pjrt {
 namespace {
@@ -97,6 +98,7 @@ const Client& Client::of(const Library& library) {
   const std::lock_guard lock(mutex);
   std::unique_ptr<Client>& client = clients[&library];
   if (!client) {
+    const Quiet quiet;
     abi::ClientCreateArgs args;
     library.call(Function::client_create, args, "looking for its devices");
     client.reset(new Client(library, args.client));
@@ -152,6 +154,7 @@ Loaded Client::compile(const std::string& text, bool any_device) const {
   const std::string options = compile_options(any_device);
   abi::ClientCompileArgs args{
       .client = client_, .program = &program, .options = options.data(), .options_size = options.size()};
+  const Quiet quiet;
   library_.call(Function::client_compile, args, "compiling the program");
   return {library_, args.executable};
 }

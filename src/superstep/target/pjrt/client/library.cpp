@@ -12,6 +12,7 @@
 
 #include "superstep/base/error.h"
 #include "superstep/base/printable.h"
+#include "superstep/target/pjrt/client/quiet.h"
 
 namespace superstep::target::pjrt {
 namespace {
@@ -93,6 +94,7 @@ const Library& Library::open(const std::filesystem::path& file) {
 const Library* Library::opened(const std::filesystem::path& file) {
   if (!std::filesystem::exists(file))
     throw Error(ErrorCode::not_found, "there is no such file", file.string());
+  const Quiet quiet;
   // Warnings and notes of the plug-in's own log; who wants them sets the level.
   setenv("TF_CPP_MIN_LOG_LEVEL", "2", 0);
   void* const handle = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);

@@ -62,7 +62,9 @@ Site widened(const Site& site) {
 }
 
 [[noreturn]] void refuse(const Site& site) {
-  const std::string_view why = refusal_of(site.node.op);
+  const bool too_late = road_of(site.node.op) == Road::constant;
+  const std::string_view why =
+      too_late ? "its inputs must be known before the program runs" : refusal_of(site.node.op);
   throw Error(ErrorCode::unsupported,
               fmt::format("is not lowered to StableHLO{}{}", why.empty() ? "" : ": ", why),
               transform::describe(site.node), "use --on cpu");

@@ -35,7 +35,7 @@ constexpr const char* footer =
     "(tools/setup-plugins tpu, or pip install libtpu) and a minute or so a model.\n"
     "Examples:\n"
     "  superstep compile braggnn --batch 64 --for tpu-v5e,tpu-v6e\n"
-    "  superstep compile bert-small --mode infer --precision bf16 --for tpu-v5p";
+    "  superstep compile bert-small --mode infer --precision bf16 --for tpu-v5p,a100-40gb,h100";
 
 std::string device_names() {
   std::string names;
@@ -100,7 +100,8 @@ void compile(Arguments arguments) {
       table.add_row({std::string(device->name), fits_text(*device, report, arguments.request.batch),
                      bytes_text(report.memory.arguments), bytes_text(report.memory.temporaries),
                      bytes_text(report.memory.code), report.cycles ? format_count(*report.cycles) : "",
-                     fmt::format("{}", report.kernels), format_seconds(report.compile_seconds)});
+                     report.kernels > 0 ? fmt::format("{}", report.kernels) : "",
+                     format_seconds(report.compile_seconds)});
       results.push_back(result_of(arguments, *device, report));
     } catch (const Error& error) {
       if (error.code() != ErrorCode::out_of_memory) throw;

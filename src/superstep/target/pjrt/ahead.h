@@ -13,10 +13,12 @@ namespace superstep::target::pjrt {
 
 // A device that a plug-in compiles for without one.
 struct AbsentDevice {
-  std::string_view name;      // "tpu-v5e"
-  std::string_view kind;      // of its plug-in: "tpu"
-  std::string_view topology;  // as the plug-in names it
-  double memory_bytes = 0;    // of one chip
+  std::string_view name;  // "tpu-v5e"
+  std::string_view kind;  // of its plug-in: "tpu"
+  // As the plug-in knows it: the name of a topology, or, of a GPU, of one of the descriptions of machines
+  // that XLA's library holds.
+  std::string_view known_as;
+  double memory_bytes = 0;  // of one chip
 };
 std::span<const AbsentDevice> absent_devices();
 const AbsentDevice& find_absent_device(

@@ -28,8 +28,8 @@ std::vector<transform::Pass> standard_passes(const PassUse& /*use*/) {
 PassTable pass_table(std::string_view name) {
   if (name == exported) return {.of_models = nullptr, .of_graphs = of_export};
   if (const Target* target = look_for_target(name)) return target->passes();
-  std::vector<std::string> names{std::string(exported)};
-  for (const Target* target : targets()) names.emplace_back(target->name());
+  std::vector<std::string> names = target_names();
+  names.emplace_back(exported);
   throw Error(ErrorCode::invalid_argument, "there is no table of passes of this target", std::string(name),
               unknown_name_hint(name, names));
 }

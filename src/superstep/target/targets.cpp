@@ -36,13 +36,17 @@ const Target* look_for_target(std::string_view name) {
   return pjrt::find_device_target(name);
 }
 
-const Target& find_target(std::string_view name) {
-  if (const Target* target = look_for_target(name)) return *target;
+std::vector<std::string> target_names() {
   std::vector<std::string> names;
   for (const Target* target : targets()) names.emplace_back(target->name());
   for (std::string_view device : pjrt::device_target_names()) names.emplace_back(device);
+  return names;
+}
+
+const Target& find_target(std::string_view name) {
+  if (const Target* target = look_for_target(name)) return *target;
   throw Error(ErrorCode::invalid_argument, "there is no such target", std::string(name),
-              unknown_name_hint(name, names));
+              unknown_name_hint(name, target_names()));
 }
 
 }  // namespace superstep::target

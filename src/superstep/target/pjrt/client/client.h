@@ -14,7 +14,7 @@
 namespace superstep::target::pjrt {
 
 // One thing of the plug-in's, given back when this is destroyed.
-template <class Thing, class Args, Thing* Args::*member, abi::Function destroy>
+template <class Thing, class Args, Thing* Args::*Member, abi::Function Destroy>
 class Owned {
  public:
   Owned() = default;
@@ -28,8 +28,8 @@ class Owned {
   ~Owned() {
     if (!thing_) return;
     Args args;
-    args.*member = thing_;
-    library_->release(destroy, args);
+    args.*Member = thing_;
+    library_->release(Destroy, args);
   }
   Owned(const Owned&) = delete;
   Owned& operator=(const Owned&) = delete;

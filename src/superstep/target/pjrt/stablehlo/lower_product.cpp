@@ -137,6 +137,7 @@ struct Elimination {
 Values determinant(const Site& s) {
   const Value x = s.in(0);
   const std::int64_t n = x.shape()[x.rank() - 1], count = s.out_shape().element_count();
+  if (n == 0) return {s.emit.splat(x.element(), s.out_shape(), 1)};
   const Elimination elimination{s, count, n};
   const Value starts[] = {s.emit.splat(ElementType::i64, {}, 0), s.emit.reshape(x, {count, n, n}),
                           s.emit.splat(x.element(), {count}, 1)};

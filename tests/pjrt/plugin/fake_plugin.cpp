@@ -238,7 +238,7 @@ Table table_with(std::string_view which) {
 
 }  // namespace
 
-extern "C" const void* GetPjrtApi() {
+extern "C" __attribute__((visibility("default"))) const void* GetPjrtApi() {
   if (fault() == "empty") return nullptr;
   static Table table;
   table = table_with(fault());

@@ -27,6 +27,7 @@ run: program
 # The packages come while the compiler works. One test more than processors: some wait for what they have started.
 test: $(BUILD)/build.ninja
 	@{ tools/setup-oracles $(BUILD) || echo 'some packages that tests compare with are missing: those tests are skipped'; \
+	  tools/setup-plugins cpu $(BUILD) || echo 'there is no PJRT plug-in: tests of devices are skipped'; \
 	  tools/setup-python $(BUILD) || echo 'the Python package is not built and not tested'; } & \
 	 ninja -C $(BUILD); status=$$?; wait; exit $$status
 	cd $(BUILD) && ctest --output-on-failure -j$$(($(JOBS) + 1))

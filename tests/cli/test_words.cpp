@@ -113,7 +113,8 @@ TEST_F(Words, ABaselineNamesTheFileItCannotUse) {
 TEST_F(Words, EverythingIsListed) {
   prints("list operators", {"Conv"});
   EXPECT_EQ(run("list operators").output, run("list ops").output);
-  prints("list targets", {"target", "reference", "gc200"});
+  prints("list targets", {"target", "reference", "gc200", "pjrt"});
+  prints("list devices", {"cuda", "NVIDIA GPUs", "pjrt-cpu"});
   EXPECT_EQ(run("list backends").output, run("list targets").output);  // what they were called
   prints("list generators", {"braggnn"});
   EXPECT_EQ(run("list baselines").output, run("baseline").output);

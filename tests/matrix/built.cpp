@@ -103,6 +103,22 @@ std::expected<Built, std::string> build_gradient(const Case& item, ElementType e
   });
 }
 
+std::expected<Built, std::string> build_tangent(const Case& item, ElementType element) {
+  return attempt(item, element, [](Builder& builder, const Draft& parts) {
+    std::vector<Var> outputs, tangents;
+    for (Var output : parts.outputs)
+      if (is_floating(output.element())) outputs.push_back(output);
+    for (Var input : parts.data) {
+      const Tensor values = op::test::random_tensor(input.shape(), 800 + tangents.size());
+      tangents.push_back(builder.constant(values.converted(input.element())));
+    }
+    int number = 0;
+    const std::vector<Var> found = transform::jvp(builder, outputs, parts.data, tangents);
+    for (std::size_t i = 0; i < found.size(); ++i)
+      builder.output("t" + std::to_string(number++), transform::or_zeros(found[i], outputs[i]));
+  });
+}
+
 TargetRun run(const std::string& target_name, const Built& built, int threads) {
   const auto executable = target::find_target(target_name)
                               .compile([&](std::int64_t) { return built.graph; },

@@ -27,6 +27,9 @@ std::expected<Built, std::string> build(const Case& item, ElementType element);
 // The reverse-mode derivative of all floating outputs by all floating inputs, with fixed random cotangents.
 std::expected<Built, std::string> build_gradient(const Case& item, ElementType element);
 
+// The forward-mode derivative of all floating outputs along fixed random tangents of all floating inputs.
+std::expected<Built, std::string> build_tangent(const Case& item, ElementType element);
+
 struct TargetRun {
   std::vector<Tensor> outputs;
   std::vector<target::PlanStep> steps;

@@ -9,6 +9,7 @@ void declare_sweep(CLI::App& command);
 void declare_baseline(CLI::App& command);
 void declare_bench(CLI::App& command);
 void declare_compare(CLI::App& command);
+void declare_compile(CLI::App& command);
 void declare_complete(CLI::App& command);
 void declare_completion(CLI::App& command);
 void declare_crystal(CLI::App& command);
@@ -64,6 +65,9 @@ const std::vector<Command>& commands() {
       {"profile", "where the time of a step goes: a page, a trace, shares of the floor", declare_profile},
       {"graph", "print a model's graph, before or after the passes", declare_graph, false},
       {"predict", "does a model fit an accelerator, how fast is it there, how sure is that", declare_predict},
+      {"compile",
+       "what the compiler of a device that is not there says of a model: bytes, fits or not, cycles",
+       declare_compile},
       {"advise", "which machine, split, precision and batch for a model and a goal, ranked, with reasons",
        declare_advise},
       {"sweep", "predictions over a grid of machines, precisions, batches and replicas", declare_sweep},

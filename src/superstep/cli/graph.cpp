@@ -9,6 +9,7 @@
 #include "superstep/cli/shared/graph_passes.h"
 #include "superstep/cli/shared/model_options.h"
 #include "superstep/graph/text.h"
+#include "superstep/target/pjrt/stablehlo/program.h"
 
 namespace superstep::cli {
 namespace {
@@ -28,6 +29,8 @@ constexpr const char* examples =
     "  superstep graph mine.onnx --on gc200 --skip simplify --passes\n"
     "  superstep graph braggnn --on cpu --mode train --bisect        does a pass change what is computed?\n"
     "  superstep graph mlp --format dot --out mlp.dot && dot -Tsvg mlp.dot -o mlp.svg\n"
+    "  superstep graph braggnn --mode train --format stablehlo --out step.mlir     what a PJRT plug-in "
+    "compiles\n"
     "Without --on, --after, --skip or --dump the graph is that of the model (with --mode train: of its\n"
     "training step); with them what the target plans. A pass that cannot be left out says why.";
 
@@ -37,10 +40,14 @@ bool runs_passes(const Arguments& arguments) {
          !request.skip.empty() || !arguments.dump.empty();
 }
 
+std::string text_of(const graph::Graph& graph, const Arguments& arguments) {
+  if (arguments.format == "dot") return graph::to_dot(graph);
+  if (arguments.format == "stablehlo") return target::stablehlo::write_program(graph).text;
+  return graph::to_text(graph, {.data = !arguments.out.empty()});
+}
+
 void write_graph(const graph::Graph& graph, const Arguments& arguments) {
-  const std::string text = arguments.format == "dot"
-                               ? graph::to_dot(graph)
-                               : graph::to_text(graph, {.data = !arguments.out.empty()});
+  const std::string text = text_of(graph, arguments);
   if (arguments.out.empty())
     fmt::print("{}", text);
   else
@@ -49,6 +56,7 @@ void write_graph(const graph::Graph& graph, const Arguments& arguments) {
 
 void show_graph(Arguments arguments) {
   if (arguments.training) arguments.request.mode = "train";
+  if (arguments.format == "stablehlo" && arguments.request.on.empty()) arguments.request.on = "pjrt";
   arguments.request.dump = arguments.dump;
   if (!arguments.dump.empty()) make_folder(arguments.dump);
   if (arguments.bisect && arguments.request.batch == 0) arguments.request.batch = 2;
@@ -104,8 +112,10 @@ void declare_graph(CLI::App& command) {
       ->type_name("N")
       ->check(positive());
   declare_passes(command, *arguments);
-  command.add_option("--format", arguments->format, "text, or dot for Graphviz")
-      ->check(CLI::IsMember({"text", "dot"}))
+  command
+      .add_option("--format", arguments->format,
+                  "text, dot for Graphviz, or stablehlo: the program for PJRT plug-ins")
+      ->check(CLI::IsMember({"text", "dot", "stablehlo"}))
       ->capture_default_str();
   command
       .add_option("--out", arguments->out,

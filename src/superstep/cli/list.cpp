@@ -13,6 +13,7 @@
 #include "superstep/op/core/definition.h"
 #include "superstep/physics/generator.h"
 #include "superstep/target/operator_table.h"
+#include "superstep/target/pjrt/pjrt.h"
 #include "superstep/target/target.h"
 #include "superstep/workload/workload.h"
 
@@ -52,6 +53,23 @@ void list_targets() {
   for (const target::Target* target : target::targets())
     table.add_row({std::string(target->name()), std::string(target->summary())});
   fmt::print("{}", table.to_string());
+}
+
+// Plug-ins of PJRT and what they find, and what to install for the kinds of which there is none.
+void list_devices() {
+  TextTable table({"--on", "device", "plug-in"}), missing({"--on", "devices", "to install"});
+  for (const target::pjrt::DeviceEntry& entry : target::pjrt::list_devices()) {
+    if (entry.plugin.empty()) {
+      missing.add_row({entry.kind, entry.kind_of_devices, entry.trouble});
+      continue;
+    }
+    const std::string versions = entry.versions.empty() ? "" : ", " + entry.versions;
+    for (const auto& device : entry.devices)
+      table.add_row({device.name, device.what, entry.plugin + versions});
+    if (entry.devices.empty()) table.add_row({entry.kind, "none: " + entry.trouble, entry.plugin + versions});
+  }
+  if (!table.empty()) fmt::print("{}\n", table.to_string());
+  if (!missing.empty()) fmt::print("without a plug-in:\n{}", missing.to_string());
 }
 
 std::string range_of(const machine::Constant& constant) {
@@ -100,15 +118,11 @@ struct List {
 };
 
 void list(const std::string& what, bool constants) {
-  static const List lists[] = {{"workloads", list_workloads},
-                               {"recipes", list_recipes},
-                               {"machines", [] { list_machines(false); }},
-                               {"operators", list_operators},
-                               {"ops", list_operators},
-                               {"targets", list_targets},
-                               {"backends", list_targets},
-                               {"generators", list_generators},
-                               {"baselines", list_baselines}};
+  static const List lists[] = {
+      {"workloads", list_workloads}, {"recipes", list_recipes}, {"machines", [] { list_machines(false); }},
+      {"operators", list_operators}, {"ops", list_operators},   {"targets", list_targets},
+      {"backends", list_targets},    {"devices", list_devices}, {"generators", list_generators},
+      {"baselines", list_baselines}};
   if (constants && what != "machines")
     throw Error(ErrorCode::invalid_argument, "only machines have constants", "--constants",
                 "superstep list machines --constants");

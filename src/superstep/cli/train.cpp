@@ -22,6 +22,7 @@
 #include "superstep/run/ranks/communicator.h"
 #include "superstep/run/train/run_directory.h"
 #include "superstep/run/train/train_resume.h"
+#include "superstep/target/pjrt/pjrt.h"
 
 namespace superstep::cli {
 namespace {
@@ -95,7 +96,16 @@ void complete_resumed(Arguments& arguments) {
                arguments.settings.replicas, kept.replicas);
 }
 
+// The threads of a device are its own.
+void refuse_replicas_on_devices(const Arguments& arguments) {
+  const bool several = was_given(arguments.given, "--replicas") && arguments.settings.replicas > 1;
+  if (several && target::pjrt::find_device_target(arguments.settings.target))
+    throw Error(ErrorCode::unsupported, "the model is not divided among the devices behind a plug-in",
+                "--replicas", "leave it away, or use --on cpu");
+}
+
 void complete(Arguments& arguments) {
+  refuse_replicas_on_devices(arguments);
   if (!arguments.memory_limit.empty())
     arguments.settings.memory_limit = number_of_bytes(arguments.memory_limit).value_or(0);
   arguments.settings.data = arguments.data;

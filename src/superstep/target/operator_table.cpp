@@ -5,6 +5,7 @@
 #include "superstep/op/core/rules.h"
 #include "superstep/target/cpu/lower/lowering.h"
 #include "superstep/target/cpu/passes/decompose.h"
+#include "superstep/target/pjrt/stablehlo/lowering.h"
 
 namespace superstep::target {
 namespace {
@@ -29,6 +30,16 @@ std::string types_of(const op::Definition& definition) {
   return types ? std::string(types->name) : "-";
 }
 
+const char* pjrt_road_of(std::string_view op) {
+  switch (stablehlo::road_of(op)) {
+    case stablehlo::Road::lowered: return "lowered";
+    case stablehlo::Road::parts: return "parts";
+    case stablehlo::Road::constant: return "compiled away";
+    case stablehlo::Road::refused: return "refused";
+  }
+  return "";
+}
+
 constexpr std::string_view page_before = R"(# Operators
 
 Names and meaning are ONNX's; `opset` is the first operator set with the meaning that Superstep evaluates, up to 28.
@@ -42,6 +53,8 @@ out of date, and `build/tests/matrix/test_matrix --write` writes it anew.
   *kernel* takes the usual shapes and attributes in f32 and bf16, and `--explain` says for a model which steps have
   one and why others have not. *Parts*: run as the operators it is made of. *Compiled away*: passes, views and packing
   leave nothing to run.
+- **pjrt**: on devices behind PJRT plug-ins ([accelerators.md](accelerators.md)). *Lowered*: operations of StableHLO of
+  its own. *Refused*: by name, with the reason, before anything runs.
 - **derivatives**: by reverse (vjp) and forward (jvp) rules written with operators, so that second derivatives
   follow; *zero* where the result is locally constant.
 
@@ -93,12 +106,13 @@ const char* name_of(Execution execution) {
 }
 
 TextTable operator_table() {
-  TextTable table({"operator", "opset", "element types", "reference", "cpu", "derivatives"});
+  TextTable table({"operator", "opset", "element types", "reference", "cpu", "pjrt", "derivatives"});
   for (const op::Definition& definition : op::all())
     table.add_row({std::string(definition.name),
                    definition.since_opset ? std::to_string(definition.since_opset) : "ours",
                    types_of(definition), definition.evaluate ? "definition" : "-",
-                   name_of(cpu_execution_of(definition.name)), derivatives_of(definition)});
+                   name_of(cpu_execution_of(definition.name)), pjrt_road_of(definition.name),
+                   derivatives_of(definition)});
   return table;
 }
 

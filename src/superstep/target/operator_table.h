@@ -16,7 +16,7 @@ enum class Execution { compiled_away, definition, parts, kernel };
 Execution cpu_execution_of(std::string_view op);
 const char* name_of(Execution execution);
 
-// operator, opset, element types, reference, cpu, derivatives.
+// operator, opset, element types, reference, cpu, pjrt, derivatives.
 TextTable operator_table();
 std::string operators_page();  // the same as docs/operators.md
 

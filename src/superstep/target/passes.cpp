@@ -27,11 +27,9 @@ std::vector<transform::Pass> standard_passes(const PassUse& /*use*/) {
 
 PassTable pass_table(std::string_view name) {
   if (name == exported) return {.of_models = nullptr, .of_graphs = of_export};
-  std::vector<std::string> names{std::string(exported)};
-  for (const Target* target : targets()) {
-    if (target->name() == name) return target->passes();
-    names.emplace_back(target->name());
-  }
+  if (const Target* target = look_for_target(name)) return target->passes();
+  std::vector<std::string> names = target_names();
+  names.emplace_back(exported);
   throw Error(ErrorCode::invalid_argument, "there is no table of passes of this target", std::string(name),
               unknown_name_hint(name, names));
 }

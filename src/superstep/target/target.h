@@ -235,6 +235,8 @@ class Target {
 };
 
 std::span<const Target* const> targets();
-const Target& find_target(std::string_view name);  // throws Error (invalid_argument), nearest name
+const Target& find_target(std::string_view name);      // throws Error (invalid_argument), nearest name
+const Target* look_for_target(std::string_view name);  // null when there is none
+std::vector<std::string> target_names();               // and those of kinds of devices
 
 }  // namespace superstep::target

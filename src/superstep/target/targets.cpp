@@ -3,6 +3,7 @@
 // both made of this line.
 #include "superstep/base/error.h"
 #include "superstep/base/text.h"
+#include "superstep/target/pjrt/pjrt.h"
 #include "superstep/target/target.h"
 
 // clang-format off
@@ -12,7 +13,8 @@
   target(null)                    \
   target(gc200)                   \
   target(bow)                     \
-  target(gc2)
+  target(gc2)                     \
+  target(pjrt)
 // clang-format on
 
 namespace superstep::target {
@@ -28,14 +30,23 @@ std::span<const Target* const> targets() {
   return table;
 }
 
-const Target& find_target(std::string_view name) {
+const Target* look_for_target(std::string_view name) {
+  for (const Target* target : targets())
+    if (target->name() == name) return target;
+  return pjrt::find_device_target(name);
+}
+
+std::vector<std::string> target_names() {
   std::vector<std::string> names;
-  for (const Target* target : targets()) {
-    if (target->name() == name) return *target;
-    names.emplace_back(target->name());
-  }
+  for (const Target* target : targets()) names.emplace_back(target->name());
+  for (std::string_view device : pjrt::device_target_names()) names.emplace_back(device);
+  return names;
+}
+
+const Target& find_target(std::string_view name) {
+  if (const Target* target = look_for_target(name)) return *target;
   throw Error(ErrorCode::invalid_argument, "there is no such target", std::string(name),
-              unknown_name_hint(name, names));
+              unknown_name_hint(name, target_names()));
 }
 
 }  // namespace superstep::target

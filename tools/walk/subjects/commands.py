@@ -136,6 +136,9 @@ def codes_of(command: str) -> tuple:
     if command.startswith(('onnx test', 'crystal ', 'serve ', 'stream ', 'bench serve ')) or re.match(
             r'(compare|records show) \d+', command):
         return (DONE, FAILED)
+    # A device and its plug-in, which the reader has.
+    if re.search(r'--on (cuda|rocm|oneapi|tpu|tt|metal|pjrt)', command):
+        return (DONE, FAILED)
     # The translator is built where Clang's library is installed.
     return (DONE, FAILED) if command.startswith('openmp ') and shutil.which('superstep-cc') is None else (DONE,)
 

@@ -24,7 +24,7 @@ std::vector<std::string> choices_of(const OptionText& option, const std::string&
   if (words.empty() && option.positional && option.names.front() == "workload")
     for (const workload::Workload& entry : workload::workloads()) words.push_back(entry.name);
   if (words.empty() && option.names.back() == "--on" && option.value == "TARGET")
-    for (const target::Target* target : target::targets()) words.emplace_back(target->name());
+    words = target::target_names();
   return words;
 }
 

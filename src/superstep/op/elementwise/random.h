@@ -2,6 +2,7 @@
 // bits on every target and for any number of threads; and dropout made of them.
 #pragma once
 
+#include "superstep/base/random.h"
 #include "superstep/op/core/box.h"
 #include "superstep/op/core/definition.h"
 
@@ -42,6 +43,11 @@ Var drawn_mask(Builder& builder, const Attributes& attributes);
 // M. E. Muller, Ann. Math. Stat. 29, 1958): u and t are exact in f32, and no element is beyond 5.77.
 Var random_normal(Var counter, ElementType element, const Shape& shape, std::uint64_t seed,
                   std::uint32_t stream);
+
+// Sets the streams of ONNX's random operators that have the same seed apart.
+enum class RandomPurpose : std::uint32_t { uniform = 0x75, normal, bernoulli, multinomial };
+// The stream of an operator's numbers, by its attribute `seed`.
+RandomStream number_stream(const Attributes& attributes, RandomPurpose purpose);
 
 // The words below which an element is kept; 2^32 keeps all.
 std::uint64_t keep_threshold(double keep);

@@ -19,19 +19,6 @@ namespace {
 
 constexpr std::int64_t largest_count = std::int64_t{1} << 34;
 
-// Separates the streams of operators that have the same seed.
-enum Purpose : std::uint32_t {
-  uniform_purpose = 0x75,
-  normal_purpose,
-  bernoulli_purpose,
-  multinomial_purpose
-};
-
-// A seed is a float in ONNX: all its bits count.
-RandomStream stream_of(const Attributes& attributes, Purpose purpose) {
-  return RandomStream(std::bit_cast<std::uint64_t>(attributes.number("seed", 0)), 0, purpose);
-}
-
 ElementType floating_dtype(const Attributes& attributes, ElementType otherwise) {
   const ElementType element = element_attribute(attributes, "dtype", otherwise);
   require(is_floating(element), "attribute 'dtype' must name a floating-point type");
@@ -80,7 +67,7 @@ void for_each_number(const EvaluateContext& context, const Box& box, RandomStrea
 }
 
 void evaluate_uniform_box(const EvaluateContext& context, const Box& box) {
-  RandomStream random = stream_of(context.attributes, uniform_purpose);
+  RandomStream random = number_stream(context.attributes, RandomPurpose::uniform);
   const double low = context.attributes.number("low", 0), high = context.attributes.number("high", 1);
   std::vector<double> y(static_cast<std::size_t>(context.output(0).element_count()));
   for_each_number(context, box, random, 1, 2,
@@ -93,7 +80,7 @@ void evaluate_uniform(const EvaluateContext& context) {
 
 // Normal numbers come in pairs of two uniform ones.
 void evaluate_normal_box(const EvaluateContext& context, const Box& box) {
-  RandomStream random = stream_of(context.attributes, normal_purpose);
+  RandomStream random = number_stream(context.attributes, RandomPurpose::normal);
   const double mean = context.attributes.number("mean", 0), scale = context.attributes.number("scale", 1);
   std::vector<double> y(static_cast<std::size_t>(context.output(0).element_count()));
   for_each_number(context, box, random, 2, 4,
@@ -111,7 +98,7 @@ std::vector<ValueType> infer_bernoulli(const InferContext& context) {
 }
 
 void evaluate_bernoulli_box(const EvaluateContext& context, const Box& box) {
-  RandomStream random = stream_of(context.attributes, bernoulli_purpose);
+  RandomStream random = number_stream(context.attributes, RandomPurpose::bernoulli);
   std::vector<double> y = widen<double>(context.input(0));
   for_each_number(context, box, random, 1, 2, [&](std::int64_t i) {
     double& value = y[static_cast<std::size_t>(i)];
@@ -139,7 +126,7 @@ std::vector<ValueType> infer_multinomial(const InferContext& context) {
 
 // The class at which the running sum of a row's probabilities passes a uniform number.
 void evaluate_multinomial_box(const EvaluateContext& context, const Box& box) {
-  RandomStream random = stream_of(context.attributes, multinomial_purpose);
+  RandomStream random = number_stream(context.attributes, RandomPurpose::multinomial);
   random.seek(static_cast<std::uint64_t>(2 * box.begin[0] * box.whole[1]));
   const std::vector<double> scores = widen<double>(context.input(0));
   const Shape& shape = context.output(0).shape();
@@ -173,6 +160,12 @@ Definition random_definition(std::string_view name, int inputs, std::string_view
 }
 
 }  // namespace
+
+// A seed is a float in ONNX: all its bits count.
+RandomStream number_stream(const Attributes& attributes, RandomPurpose purpose) {
+  return RandomStream(std::bit_cast<std::uint64_t>(attributes.number("seed", 0)), 0,
+                      static_cast<std::uint32_t>(purpose));
+}
 
 Var random_uniform(Builder& builder, ElementType element, const Shape& shape, double low, double high,
                    double seed) {

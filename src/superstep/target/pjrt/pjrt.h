@@ -1,0 +1,30 @@
+// The target of every device that a PJRT plug-in drives: "pjrt" for the first there is, "cuda", "tpu", ...
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "superstep/target/target.h"
+
+namespace superstep::target::pjrt {
+
+// The target that a name of pjrt/plugins.h stands for: "cuda:1", "pjrt:/opt/plugin.so". Null where the name
+// is of another kind. The same name gives the same target, which lives as long as the program.
+const Target* find_device_target(std::string_view name);
+// The names without a device's number, for who lists what `--on` takes.
+std::vector<std::string_view> device_target_names();
+
+// What there is: one entry a plug-in that was found, or a kind of which there is none.
+struct DeviceEntry {
+  std::string kind, kind_of_devices;  // "cuda", "NVIDIA GPUs"
+  std::string plugin;                 // its file; empty: none was found
+  std::string versions;               // "PJRT 0.115, StableHLO 1.20.0"
+  struct Device {
+    std::string name, what;  // "cuda:0", "NVIDIA H100 80GB HBM3, 79.6 GB"
+  };
+  std::vector<Device> devices;
+  std::string trouble;  // why it has no device, or what to install
+};
+std::vector<DeviceEntry> list_devices();
+
+}  // namespace superstep::target::pjrt

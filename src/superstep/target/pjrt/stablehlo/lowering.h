@@ -1,0 +1,85 @@
+// How a node of a graph becomes operations of StableHLO: one function an operator, in a table of its family.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "superstep/graph/graph.h"
+#include "superstep/target/pjrt/stablehlo/emitter.h"
+
+namespace superstep::target::stablehlo {
+
+// What a lowering sees. Optional inputs left out are not valid.
+struct Site {
+  Emitter& emit;
+  const graph::Graph& graph;
+  const graph::Node& node;
+  std::vector<Value> inputs;
+
+  const graph::Attributes& attributes() const { return node.attributes; }
+  bool has(std::size_t input) const { return input < inputs.size() && inputs[input].valid(); }
+  const Value& in(std::size_t input) const { return inputs[input]; }
+  bool wants(std::size_t output) const {
+    return output < node.outputs.size() && node.outputs[output].valid();
+  }
+  const graph::ValueType& out(std::size_t output = 0) const { return graph.type(node.outputs[output]); }
+  const Shape& out_shape(std::size_t output = 0) const { return out(output).shape; }
+
+  // The elements of an input that is known when the program is written; null elsewhere.
+  const Tensor* known(std::size_t input) const;
+  // The same of integers. Throws Error (unsupported) naming the input where they are not known.
+  std::vector<std::int64_t> integers(std::size_t input, std::string_view name) const;
+  int axis(std::int64_t otherwise, int rank) const;  // attribute `axis`, from the front
+};
+
+// The results, as many as the node's outputs up to the last one wanted; those nobody wants may be none. Types
+// may be wider than the node's (f32 for bf16): the results are converted.
+using Lower = std::vector<Value> (*)(const Site& site);
+
+// In which types floating inputs come.
+enum class Inputs : std::uint8_t {
+  as_they_are,
+  widened,  // f16 and bf16 as f32: what computes rounds once, at its end
+};
+
+struct Lowering {
+  std::string_view op;
+  Lower lower;
+  Inputs inputs = Inputs::widened;
+};
+
+// The families, in the folders of op/.
+std::span<const Lowering> elementwise_lowerings();
+std::span<const Lowering> activation_lowerings();
+std::span<const Lowering> logic_lowerings();
+std::span<const Lowering> product_lowerings();
+std::span<const Lowering> convolution_lowerings();
+std::span<const Lowering> window_lowerings();
+std::span<const Lowering> move_lowerings();
+std::span<const Lowering> index_lowerings();
+std::span<const Lowering> rows_lowerings();
+std::span<const Lowering> random_lowerings();
+std::span<const Lowering> quantization_lowerings();
+std::span<const Lowering> spectral_lowerings();
+std::span<const Lowering> detection_lowerings();
+
+const Lowering* find_lowering(std::string_view op);
+
+// How an operator becomes a program.
+enum class Road : std::uint8_t {
+  lowered,   // by a function of its own
+  parts,     // as the operators it is made of
+  constant,  // made before the program runs: of nothing, or of inputs that must be known
+  refused,
+};
+Road road_of(std::string_view op);
+// Why an operator is refused; empty where it is not.
+std::string_view refusal_of(std::string_view op);
+
+// The results of a node. Throws Error (unsupported) naming the node.
+std::vector<Value> lower_node(const Site& site);
+
+}  // namespace superstep::target::stablehlo

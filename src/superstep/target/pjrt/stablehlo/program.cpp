@@ -1,0 +1,193 @@
+#include "superstep/target/pjrt/stablehlo/program.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "superstep/op/core/definition.h"
+#include "superstep/op/elementwise/cast.h"
+#include "superstep/op/move/creation.h"
+#include "superstep/target/pjrt/stablehlo/lowering.h"
+#include "superstep/transform/expand.h"
+#include "superstep/transform/pipeline.h"
+#include "superstep/transform/rewrite.h"
+
+namespace superstep::target::stablehlo {
+namespace {
+
+using graph::Graph;
+using graph::Node;
+using graph::ValueId;
+
+using transform::Rewrite;
+using transform::Var;
+
+bool is_made_of_parts(const Node& node) { return road_of(node.op) == Road::parts; }
+
+bool is_reduced(ElementType element) { return element == ElementType::f16 || element == ElementType::bf16; }
+
+// Products keep narrow types, which devices multiply faster and sum in f32 anyway.
+bool is_widened(const Graph& graph, const Node& node) {
+  const op::WorkKind work = op::traits_of(node.op).work;
+  if (work == op::WorkKind::product || work == op::WorkKind::attention || work == op::WorkKind::recurrent)
+    return false;
+  return std::ranges::any_of(node.inputs,
+                             [&](ValueId id) { return id.valid() && is_reduced(graph.type(id).element); });
+}
+
+Var in_f32(Var value) {
+  return value.valid() && is_reduced(value.element()) ? op::cast(value, ElementType::f32) : value;
+}
+
+// The parts in f32, so that f16 and bf16 are rounded once, at the end. What a decomposition asks of its
+// outputs, which are not there yet, nodes say that nobody reads.
+std::vector<Var> widened_parts(Rewrite& rewrite, const Node& node) {
+  std::vector<Var> inputs, outputs;
+  for (Var input : rewrite.now(node.inputs)) inputs.push_back(in_f32(input));
+  for (ValueId id : node.outputs) {
+    const graph::ValueType type = id.valid() ? rewrite.old().type(id) : graph::ValueType{};
+    const ElementType element = is_reduced(type.element) ? ElementType::f32 : type.element;
+    outputs.push_back(id.valid() ? op::constant_of_shape(rewrite.builder(), element, type.shape) : Var());
+  }
+  std::vector<Var> results =
+      op::get(node.op).decompose({rewrite.builder(), node.attributes, inputs, outputs});
+  results.resize(node.outputs.size());
+  for (std::size_t i = 0; i < results.size(); ++i)
+    if (results[i].valid() && node.outputs[i].valid())
+      results[i] = op::cast(results[i], rewrite.old().type(node.outputs[i]).element);
+  return results;
+}
+
+// Parts may be made of parts themselves.
+Graph in_parts(const Graph& graph) {
+  Graph result = graph;
+  while (std::ranges::any_of(result.nodes(), is_made_of_parts))
+    result = transform::rewrite(result, [](Rewrite& rewrite, const Node& node) {
+      if (!is_made_of_parts(node)) return rewrite.keep(node);
+      std::vector<Var> results = is_widened(rewrite.old(), node) ? widened_parts(rewrite, node)
+                                                                 : transform::decomposition(rewrite, node);
+      results.resize(node.outputs.size());
+      rewrite.replace(node, results);
+    });
+  return transform::prune(result);
+}
+
+// MLIR's names of functions are letters, digits and underscores.
+std::string module_name(const std::string& name) {
+  std::string text;
+  for (char c : name) text += std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
+  return text.empty() ? "graph" : text;
+}
+
+class Writer {
+ public:
+  Writer(const Graph& graph, const ProgramOptions& options)
+      : graph_(graph), options_(options), values_(graph.value_count()) {}
+
+  Program write() {
+    for (const graph::Update& update : graph_.updates()) program_.changed.push_back(update.state);
+    take_arguments();
+    for (const Node& node : graph_.nodes()) lower(node);
+    std::vector<Value> results;
+    for (const graph::Output& output : graph_.outputs()) results.push_back(value(output.value));
+    for (const graph::Update& update : graph_.updates()) results.push_back(value(update.next));
+    if (!emit_.refusals().empty()) results.push_back(refusals());
+    finish(results);
+    return std::move(program_);
+  }
+
+ private:
+  void take_arguments() {
+    for (ValueId id : graph_.inputs()) take_argument(id);
+    for (ValueId id : graph_.states()) take_argument(id);
+    const std::vector<int> uses = graph_.use_counts();
+    for (std::size_t i = 0; i < graph_.value_count(); ++i) {
+      const graph::Value& value = graph_.values()[i];
+      const bool large =
+          options_.constants_as_arguments_above > 0 && value.type.shape.element_count() > 0 &&
+          static_cast<std::size_t>(value.type.shape.element_count()) * size_in_bytes(value.type.element) >
+              options_.constants_as_arguments_above;
+      if (value.kind != graph::ValueKind::constant || uses[i] == 0 || !large) continue;
+      program_.constants.push_back(ValueId(static_cast<std::uint32_t>(i)));
+      take_argument(program_.constants.back());
+    }
+  }
+
+  void take_argument(ValueId id) {
+    const graph::Value& value = graph_.value(id);
+    const Type type{value.type.element, value.type.shape};
+    const std::string name = fmt::format("%arg{}", arguments_++);
+    std::string attributes;
+    const auto changed = std::ranges::find(program_.changed, id);
+    if (value.kind == graph::ValueKind::state && changed != program_.changed.end())
+      attributes =
+          fmt::format(" {{tf.aliasing_output = {} : i32}}",
+                      graph_.outputs().size() + static_cast<std::size_t>(changed - program_.changed.begin()));
+    signature_ += fmt::format("{}{}: {}{}", signature_.empty() ? "" : ", ", name, to_text(type), attributes);
+    values_[id.index()] = emit_.argument(name, type);
+  }
+
+  // Constants are written where they are first read.
+  const Value& value(ValueId id) {
+    Value& found = values_[id.index()];
+    if (!found.valid()) found = emit_.constant(graph_.value(id).data);
+    return found;
+  }
+
+  void lower(const Node& node) {
+    Site site{emit_, graph_, node, {}};
+    for (ValueId id : node.inputs) site.inputs.push_back(id.valid() ? value(id) : Value());
+    const std::vector<Value> results = lower_node(site);
+    for (std::size_t i = 0; i < node.outputs.size() && i < results.size(); ++i)
+      if (node.outputs[i].valid()) values_[node.outputs[i].index()] = results[i];
+  }
+
+  Value refusals() {
+    std::vector<Value> truths;
+    for (const Emitter::Refusal& refusal : emit_.refusals()) {
+      program_.refusals.push_back(refusal.words);
+      truths.push_back(emit_.reshape(refusal.wrong, {1}));
+    }
+    return emit_.concatenate(truths, 0);
+  }
+
+  void finish(const std::vector<Value>& results) {
+    std::string names, types;
+    for (const Value& result : results) {
+      names += (names.empty() ? "" : ", ") + result.name;
+      types += (types.empty() ? "" : ", ") + to_text(result.type);
+    }
+    program_.text = fmt::format(
+        "module @{} attributes {{mhlo.num_partitions = 1 : i32, mhlo.num_replicas = 1 : i32}} {{\n"
+        "  func.func public @main({}) -> ({}) {{\n{}    func.return{}{}{}{}\n  }}\n}}\n",
+        module_name(graph_.name()), signature_, types, emit_.take(), names.empty() ? "" : " ", names,
+        names.empty() ? "" : " : ", types);
+  }
+
+  const Graph& graph_;
+  const ProgramOptions& options_;
+  Emitter emit_;
+  Program program_;
+  std::vector<Value> values_;
+  std::string signature_;
+  int arguments_ = 0;
+};
+
+}  // namespace
+
+std::vector<transform::Pass> program_passes() {
+  std::vector<transform::Pass> passes = {{.name = "made_of_parts",
+                                          .run = transform::rebuild(in_parts),
+                                          .summary = "operators without a lowering as what they are made of",
+                                          .required = "there is no other way to run them",
+                                          .rounding = transform::Pass::sums}};
+  const auto standard = transform::standard_passes();
+  passes.insert(passes.end(), standard.begin(), standard.end());
+  return passes;
+}
+
+Program write_program(const Graph& graph, const ProgramOptions& options) {
+  return Writer(graph, options).write();
+}
+
+}  // namespace superstep::target::stablehlo

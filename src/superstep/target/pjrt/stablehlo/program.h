@@ -1,0 +1,34 @@
+// A graph as a StableHLO program: the text that plug-ins compile, and what its arguments and results are.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "superstep/graph/graph.h"
+#include "superstep/transform/pass.h"
+
+namespace superstep::target::stablehlo {
+
+struct ProgramOptions {
+  // Constants of more bytes come as arguments, after inputs and states, instead of as text; 0: all as text.
+  std::size_t constants_as_arguments_above = 0;
+};
+
+// The function `main` of a module. Its arguments are the graph's inputs, its states, then constants; its
+// results the graph's outputs, then the states that a run changes, each of which lies in the memory of its
+// argument (tf.aliasing_output), then, where a run may fail, truths that say which of `refusals` it met.
+struct Program {
+  std::string text;
+  std::vector<std::string> refusals;      // "node 'table' (Gather): an index lies outside [-8, 7]"
+  std::vector<graph::ValueId> changed;    // states, in the order of the results
+  std::vector<graph::ValueId> constants;  // that are arguments
+};
+
+// The passes that a graph goes through before: those of all targets, and operators without a lowering as what
+// they are made of.
+std::vector<transform::Pass> program_passes();
+
+// Throws Error (unsupported) naming the node that has no lowering.
+Program write_program(const graph::Graph& graph, const ProgramOptions& options = {});
+
+}  // namespace superstep::target::stablehlo

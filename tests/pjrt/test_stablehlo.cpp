@@ -1,0 +1,94 @@
+// The text of programs.
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "superstep/op/core/builder.h"
+#include "superstep/op/elementwise/arithmetic.h"
+#include "superstep/op/elementwise/unary.h"
+#include "superstep/target/pjrt/stablehlo/program.h"
+#include "superstep/target/pjrt/stablehlo/types.h"
+#include "tests/contains.h"
+#include "tests/expect_error.h"
+
+namespace superstep::target::stablehlo {
+namespace {
+
+graph::Graph step() {
+  graph::Graph graph("a step-by-step");
+  op::Builder b(graph);
+  const op::Var x = b.input("x", ElementType::f32, {2});
+  const op::Var kept = b.state("kept", Tensor::scalar(3.0f));
+  const op::Var moved = b.state("moved", Tensor::full(ElementType::f32, {2}, 1));
+  b.update(moved, moved + x * kept);
+  b.output("y", op::exp(x));
+  return graph;
+}
+
+TEST(StableHlo, AProgramTakesInputsAndStatesAndGivesOutputsAndWhatChanges) {
+  const Program program = write_program(step());
+  EXPECT_EQ(
+      program.text,
+      "module @a_step_by_step attributes {mhlo.num_partitions = 1 : i32, mhlo.num_replicas = 1 : i32} {\n"
+      "  func.func public @main(%arg0: tensor<2xf32>, %arg1: tensor<f32>, %arg2: tensor<2xf32> "
+      "{tf.aliasing_output = 1 : i32}) -> (tensor<2xf32>, tensor<2xf32>) {\n"
+      "    %0 = \"stablehlo.broadcast_in_dim\"(%arg1) {broadcast_dimensions = array<i64>} : (tensor<f32>) "
+      "-> tensor<2xf32>\n"
+      "    %1 = \"stablehlo.multiply\"(%arg0, %0) : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>\n"
+      "    %2 = \"stablehlo.add\"(%arg2, %1) : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>\n"
+      "    %3 = \"stablehlo.exponential\"(%arg0) : (tensor<2xf32>) -> tensor<2xf32>\n"
+      "    func.return %3, %2 : tensor<2xf32>, tensor<2xf32>\n"
+      "  }\n"
+      "}\n");
+  ASSERT_EQ(program.changed.size(), 1u);
+  EXPECT_EQ(step().value(program.changed[0]).name, "moved");
+}
+
+TEST(StableHlo, ConstantsAreWrittenExactly) {
+  EXPECT_EQ(dense_text(Tensor::full(ElementType::f32, {2, 3}, 1.5)), "dense<0x3FC00000> : tensor<2x3xf32>");
+  EXPECT_EQ(dense_text(Tensor::full(ElementType::bf16, {4}, -2)), "dense<-2.0> : tensor<4xbf16>");
+  EXPECT_EQ(dense_text(Tensor::scalar(std::numeric_limits<float>::infinity())),
+            "dense<0x7F800000> : tensor<f32>");
+  EXPECT_EQ(dense_text(Tensor::scalar(-0.0f)), "dense<0x80000000> : tensor<f32>");
+  EXPECT_EQ(dense_text(Tensor::scalar(std::numeric_limits<std::int64_t>::min())),
+            "dense<-9223372036854775808> : tensor<i64>");
+  EXPECT_EQ(dense_text(Tensor::from<std::int32_t>({2}, {1, -2})),
+            "dense<\"0x01000000FEFFFFFF\"> : tensor<2xi32>");
+  EXPECT_EQ(dense_text(Tensor::from<std::int64_t>({2, 2}, {0, 1, 1, 0}).converted(ElementType::boolean)),
+            "dense<[[false, true], [true, false]]> : tensor<2x2xi1>");
+  EXPECT_EQ(dense_text(Tensor(ElementType::u8, {0, 3})), "dense<> : tensor<0x3xui8>");
+}
+
+TEST(StableHlo, LargeConstantsMayComeAsArguments) {
+  graph::Graph graph("constant");
+  op::Builder b(graph);
+  const op::Var x = b.input("x", ElementType::f32, {300});
+  Tensor numbers(ElementType::f32, {300});
+  for (std::int64_t i = 0; i < 300; ++i) numbers.set(i, static_cast<double>(i));
+  b.output("y", x + b.constant(numbers));
+  EXPECT_TRUE(write_program(graph).constants.empty());
+  const Program program = write_program(graph, {.constants_as_arguments_above = 1000});
+  EXPECT_EQ(program.constants.size(), 1u);
+  EXPECT_TRUE(contains(program.text, "%arg1: tensor<300xf32>)"));
+  EXPECT_FALSE(contains(program.text, "dense"));
+}
+
+TEST(StableHlo, WhatIsNotLoweredIsRefusedByName) {
+  graph::Graph graph("words");
+  op::Builder b(graph);
+  b.set_name("counter");
+  const op::Var x = b.input("x", ElementType::i64, {4});
+  b.output("y", b.node1("TfIdfVectorizer", {x},
+                        {{"mode", std::string("TF")},
+                         {"min_gram_length", std::int64_t{1}},
+                         {"max_gram_length", std::int64_t{1}},
+                         {"max_skip_count", std::int64_t{0}},
+                         {"ngram_counts", std::vector<std::int64_t>{0}},
+                         {"ngram_indexes", std::vector<std::int64_t>{0, 1}},
+                         {"pool_int64s", std::vector<std::int64_t>{5, 6}}}));
+  expect_error(ErrorCode::unsupported, {"'counter'", "TfIdfVectorizer", "groups of words", "--on cpu"},
+               [&] { write_program(graph); });
+}
+
+}  // namespace
+}  // namespace superstep::target::stablehlo

@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -5,6 +6,7 @@
 #include "superstep/base/random.h"
 #include "superstep/target/cpu/kernels/move/copy.h"
 #include "tests/cpu_kernels/support/check.h"
+#include "tests/expect_error.h"
 
 namespace superstep::kernels {
 namespace {
@@ -112,14 +114,29 @@ TEST(Copy, copies_nothing_of_an_empty_tensor_whatever_its_strides) {
   EXPECT_EQ(2, y);
 }
 
-TEST(Gather, takes_rows_and_zeros_for_what_lies_outside) {
-  GatherRows g{.table_rows = 4, .rows = 5, .length = 3, .table_stride = 5, .y_stride = 4};
-  std::vector<float> table(20), y(20, -1);
+TEST(Gather, takes_rows_from_both_ends) {
+  GatherRows g{.table_rows = 4, .rows = 4, .length = 3, .table_stride = 5, .y_stride = 4};
+  std::vector<float> table(20), y(16, -1);
   for (std::size_t i = 0; i < table.size(); ++i) table[i] = static_cast<float>(i);
-  const std::vector<std::int64_t> index{3, -1, 0, 4, -5};
+  const std::vector<std::int64_t> index{3, -1, 0, -4};
   run_kernel(*require_kernel(prepare_gather(g)), {table.data(), index.data()}, {y.data()});
-  const std::vector<float> expected{15, 16, 17, -1, 15, 16, 17, -1, 0, 1, 2, -1, 0, 0, 0, -1, 0, 0, 0, -1};
+  const std::vector<float> expected{15, 16, 17, -1, 15, 16, 17, -1, 0, 1, 2, -1, 0, 1, 2, -1};
   EXPECT_EQ(expected, y);
+}
+
+TEST(Gather, refuses_an_index_outside_and_so_does_scatter) {
+  const GatherRows g{.table_rows = 4, .rows = 3, .length = 1, .index_type = ElementType::i32};
+  std::vector<float> table(4), y(3);
+  for (const std::int32_t outside : {4, -5, 1 << 30}) {
+    const std::vector<std::int32_t> index{0, outside, 1};
+    const std::string expected = fmt::format("index {} of input indices lies outside [-4, 3]", outside);
+    expect_error(ErrorCode::invalid_argument, {expected}, [&] {
+      run_kernel(*require_kernel(prepare_gather(g)), {table.data(), index.data()}, {y.data()});
+    });
+    expect_error(ErrorCode::invalid_argument, {expected}, [&] {
+      run_kernel(*require_kernel(prepare_scatter_add(g)), {y.data(), index.data()}, {table.data()});
+    });
+  }
 }
 
 TEST(Gather, takes_the_rows_of_any_index) {
@@ -135,17 +152,14 @@ TEST(Gather, takes_the_rows_of_any_index) {
                     y = strided_buffer(g.type, {g.rows, g.length}, {g.y_stride, 1}),
                     index(g.index_type, g.rows);
       table.fill_random(seed, 0, 100), y.fill(77);
-      const auto limit = static_cast<double>(g.table_rows + 2);
-      index.fill_random(seed + 1, -limit, limit);
+      index.fill_random(seed + 1, -static_cast<double>(g.table_rows), static_cast<double>(g.table_rows - 1));
       run_kernel(*require_kernel(prepare_gather(g)), {table.data(), index.data()}, {y.data()});
       int wrong = 0;
       for (std::int64_t r = 0; r < g.rows; ++r) {
         std::int64_t row = static_cast<std::int64_t>(index.get(r));
         if (row < 0) row += g.table_rows;
-        for (std::int64_t i = 0; i < g.length; ++i) {
-          const bool inside = row >= 0 && row < g.table_rows;
-          wrong += y.get(r * g.y_stride + i) != (inside ? table.get(row * g.table_stride + i) : 0);
-        }
+        for (std::int64_t i = 0; i < g.length; ++i)
+          wrong += y.get(r * g.y_stride + i) != table.get(row * g.table_stride + i);
       }
       EXPECT_EQ(0, wrong) << "seed " << seed;
     }
@@ -158,13 +172,12 @@ TEST(Gather, is_divided_where_it_moves_much) {
   EXPECT_EQ(kernel->info().parts, 7);
   GuardedBuffer table(ElementType::f32, 200), index(ElementType::i64, g.rows),
       y(ElementType::f32, 4 * g.rows);
-  table.fill_random(1), index.fill_random(2, -60, 60), y.fill(77);
+  table.fill_random(1), index.fill_random(2, -50, 49), y.fill(77);
   run_kernel(*kernel, {table.data(), index.data()}, {y.data()});
   std::int64_t wrong = 0;
   for (std::int64_t r = 0; r < g.rows; ++r) {
     const auto given = static_cast<std::int64_t>(index.get(r)), row = given < 0 ? given + 50 : given;
-    for (std::int64_t i = 0; i < 4; ++i)
-      wrong += y.get(4 * r + i) != (row >= 0 && row < 50 ? table.get(4 * row + i) : 0);
+    for (std::int64_t i = 0; i < 4; ++i) wrong += y.get(4 * r + i) != table.get(4 * row + i);
   }
   EXPECT_EQ(wrong, 0);
   EXPECT_EQ(require_kernel(prepare_gather({.table_rows = 50, .rows = 100, .length = 4}))->info().parts, 1);
@@ -174,12 +187,11 @@ TEST(Gather, scatter_adds_into_rows_in_order) {
   for_each_instruction_set([] {
     GatherRows g{.table_rows = 6, .rows = 40, .length = 19, .index_type = ElementType::i32};
     GuardedBuffer dy(ElementType::f32, 40 * 19), table(ElementType::f32, 6 * 19), index(ElementType::i32, 40);
-    dy.fill_random(1), table.fill_random(2), index.fill_random(3, -8, 8);
+    dy.fill_random(1), table.fill_random(2), index.fill_random(3, -6, 5.9);
     std::vector<Sum> expected(6 * 19);
     for (std::int64_t i = 0; i < table.size(); ++i) expected[static_cast<std::size_t>(i)].add(table.get(i));
     for (std::int64_t r = 0; r < 40; ++r) {
       const auto row = static_cast<std::int64_t>(index.get(r)) + (index.get(r) < 0 ? 6 : 0);
-      if (row < 0 || row > 5) continue;
       for (std::int64_t i = 0; i < 19; ++i)
         expected[static_cast<std::size_t>(row * 19 + i)].add(dy.get(r * 19 + i));
     }

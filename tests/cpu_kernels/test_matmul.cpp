@@ -124,6 +124,31 @@ TEST(Matmul, multiplies_bf16_into_f32_and_bf16) {
   });
 }
 
+// A single column, or row, could be read either way; what runs along the columns says which it is.
+TEST(Matmul, adds_a_bias_along_the_columns_however_few_there_are) {
+  for_each_instruction_set([] {
+    for (const std::int64_t rows : {1, 2, 5, 40})
+      for (const std::int64_t columns : {1, 2, 3, 33}) {
+        Matmul m{.rows = rows, .columns = columns, .inner = 1};
+        m.a = {{0, 0}, 1, 1};
+        m.b = m.c = {{0, 0}, columns, 1};
+        m.epilogue.bias();
+        std::vector<float> a(static_cast<std::size_t>(rows)), b(static_cast<std::size_t>(columns), 1),
+            bias(b), c(static_cast<std::size_t>(rows * columns)), expected;
+        for (std::size_t i = 0; i < a.size(); ++i) a[i] = static_cast<float>(i);
+        for (std::size_t j = 0; j < bias.size(); ++j) bias[j] = static_cast<float>(100 * (j + 1));
+        for (const float row : a)
+          for (const float column : bias) expected.push_back(row + column);
+        for (const auto& [implementation, _] : matmul().all()) {
+          Prepared kernel = matmul().prepare(m, implementation);
+          if (!kernel) continue;
+          run_kernel(**kernel, {a.data(), b.data(), bias.data()}, {c.data()});
+          EXPECT_EQ(c, expected) << implementation << ", " << rows << " x " << columns;
+        }
+      }
+  });
+}
+
 // Steps of a page or more between the rows of the left operand, which is then copied in slices.
 TEST(Matmul, agrees_with_the_oracle_where_rows_lie_far_apart) {
   for_each_instruction_set([] {

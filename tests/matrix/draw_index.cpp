@@ -128,6 +128,13 @@ Case one_hot(Draw& d, const char* op) {
   return result;
 }
 
+Case within(Draw& d, const char* op) {
+  const std::int64_t count = d.number(1, 50), first = d.number(-9, 9);
+  return node_case(op, {d.whole(d.shape(0, 4), first, first + count - 1)},
+                   {{"first", first}, {"count", count}, {"what", std::string("input indices")}}, 1,
+                   Smooth::no);
+}
+
 Case transpose(Draw& d, const char* op) {
   const Shape x = d.shape();
   Extents order;
@@ -209,6 +216,7 @@ std::vector<Generator> index_generators() {
           {{"ScatterND"}, scatter_nd},
           {{"ScatterElements"}, scatter_elements},
           {{"TensorScatter"}, tensor_scatter},
+          {{"superstep.IndicesWithin"}, within},
           {{"superstep.GatherRows"}, gather_rows},
           {{"superstep.SegmentSum"}, segment_sum},
           {{"superstep.SparseProduct"}, sparse_product},

@@ -35,6 +35,29 @@ Shape with(std::int64_t a, std::int64_t b, const Extents& rest) {
   return Shape(extents);
 }
 
+// Padding as the numbers say, or as what decides it in their place.
+void decide_padding(Draw& d, op::Attributes& attributes) {
+  if (d.number(0, 2) != 0) return;
+  if (d.coin()) attributes.erase("pads");  // beside another rule they count for nothing
+  attributes.set("auto_pad", std::string(d.one_of<const char*>({"SAME_UPPER", "SAME_LOWER", "VALID"})));
+}
+
+// The extents of the result in the place of padding, or elements behind it.
+void decide_result(Draw& d, const Windows& w, op::Attributes& attributes) {
+  Extents shape, behind;
+  for (std::size_t i = 0; i < w.kernel.size(); ++i) {
+    const std::int64_t full = (w.output[i] - 1) * w.strides[i] + (w.kernel[i] - 1) * w.dilations[i] + 1;
+    shape.push_back(d.number(std::max<std::int64_t>(1, full - 3), full + d.number(0, w.strides[i] - 1)));
+    behind.push_back(d.number(0, w.strides[i]));
+  }
+  const std::int64_t how = d.number(0, 3);
+  if (how == 0) attributes.set("output_padding", behind);
+  if (how != 1) return;
+  attributes.set("output_shape", shape);
+  if (d.coin()) attributes.erase("pads");
+  if (d.coin()) attributes.set("auto_pad", std::string(d.coin() ? "SAME_UPPER" : "SAME_LOWER"));
+}
+
 // Up to three axes; over volumes short ones.
 Windows up_to_volumes(Draw& d, bool dilated = true) {
   const auto axes = static_cast<int>(d.number(1, 3));
@@ -47,6 +70,7 @@ Case convolution(Draw& d, const char* op) {
   const std::int64_t in = group * d.number(1, 9), out = group * d.number(1, 9);
   op::Attributes attributes = w.attributes();
   attributes.set("group", group);
+  decide_padding(d, attributes);
   std::vector<Tensor> inputs{d.normal(with(d.number(1, 3), in, w.input)),
                              d.normal(with(out, in / group, w.kernel))};
   if (d.coin()) inputs.push_back(d.normal({out}));
@@ -60,6 +84,7 @@ Case transposed(Draw& d, const char* op) {
   const std::int64_t in = group * d.number(1, 9), out = d.number(1, 9);
   op::Attributes attributes = w.attributes();
   attributes.set("group", group);
+  decide_result(d, w, attributes);
   std::vector<Tensor> inputs{d.normal(with(d.number(1, 3), in, w.output)), d.normal(with(in, out, w.kernel))};
   if (d.coin()) inputs.push_back(d.normal({out * group}));
   return node_case(op, inputs, attributes);
@@ -96,7 +121,10 @@ Case pool(Draw& d, const char* op) {
   op::Attributes attributes = w.attributes();
   attributes.set("kernel_shape", w.kernel);
   if (std::string(op) == "AveragePool") attributes.set("count_include_pad", d.number(0, 1));
-  if (d.number(0, 3) == 0) attributes.set("ceil_mode", std::int64_t{1});
+  if (d.number(0, 3) == 0)
+    attributes.set("ceil_mode", std::int64_t{1});
+  else
+    decide_padding(d, attributes);
   const Shape x = with(d.number(1, 3), d.number(1, 9), w.input);
   const bool positive = std::string(op) == "LpPool";
   const bool places = std::string(op) == "MaxPool" && d.coin();

@@ -35,6 +35,7 @@ const std::map<std::string, std::string> kernels_beyond_the_cases = {
     {"DequantizeLinear", "bytes with one scale"},
     {"MatMulInteger", "weights are parameters, sums over a multiple of four"},
     {"ConvInteger", "weights are parameters, sums over a multiple of four"},
+    {"GRU", "hidden states of a multiple of 16"},
     {"LSTM", "hidden states of a multiple of 16"},
     {"superstep.LSTMGradient", "hidden states of a multiple of 16"},
 };

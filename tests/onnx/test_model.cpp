@@ -73,6 +73,27 @@ TEST(Model, TypesWithoutAPlaceAreNamed) {
   EXPECT_EQ(named(Message()), "nothing");
 }
 
+// y = x + c, where c is an input that has an initialiser.
+TEST(Model, AnInputWithAnInitialiserIsThatUnlessItIsGiven) {
+  const GraphParts parts{.nodes = {node("Add", {"x", "c"}, {"y"})},
+                         .inputs = {port("x", f32, {"2"}), port("c", f32, {"2"})},
+                         .outputs = {port("y", f32, {"2"})},
+                         .initializers = {testing::floats("c", {2}, {10, 20})}};
+  const std::string bytes = model_bytes(graph(parts));
+  const std::span<const std::byte> span{reinterpret_cast<const std::byte*>(bytes.data()), bytes.size()};
+  const Model model = Model::parse(span);
+  ASSERT_EQ(model.inputs().size(), 1U);
+  ASSERT_EQ(model.defaults().size(), 1U);
+  EXPECT_EQ(model.defaults()[0].name, "c");
+  const Tensor x = testing::values({1, 2}), c = testing::values({100, 200});
+  EXPECT_EQ(testing::elements(testing::run(model, {x})[0]), (std::vector<double>{11, 22}));
+  const Model given = Model::parse(span, "model", {"c"});
+  ASSERT_EQ(given.inputs().size(), 2U);
+  EXPECT_TRUE(given.defaults().empty());
+  EXPECT_EQ(testing::elements(testing::run(given, {x, c})[0]), (std::vector<double>{101, 202}));
+  EXPECT_TRUE(contains(error_of([&] { Model::parse(span, "model", {"d"}); }), "the model has no such input"));
+}
+
 TEST(Model, NestedTypesEnd) {
   Message type = Message().message(1, Message().integer(1, 1));
   for (int depth = 0; depth < 2000; ++depth) type = Message().message(4, Message().message(1, type));

@@ -40,7 +40,8 @@ TEST(Features, Refuse) {
   expect_refusal(node("LinearRegressor",
                       {{"coefficients", Numbers{1, 2, 3}}, {"post_transform", std::string("PROBIT")}}),
                  {rows}, "'post_transform' PROBIT is not supported");
-  expect_refusal(node("ArrayFeatureExtractor", {}), {f64({2}, {1, 2}), i64({1}, {5})}, "index 5");
+  expect_refusal(node("ArrayFeatureExtractor", {}), {f64({2}, {1, 2}), i64({1}, {5})},
+                 "input Y holds 5, expected 0 to 1");
 }
 
 }  // namespace superstep::op::test

@@ -104,7 +104,7 @@ TEST(RoiAlign, Refuses) {
   expect_refusal(OF(roi_align(x[0], x[1], x[2], {})), {ramp(4, 4), zeros({2, 4}), first},
                  "input rois is f64[2,4]");
   expect_refusal(OF(roi_align(x[0], x[1], x[2], {.sampling_ratio = 1})), {ramp(4, 4), rois, i64({1}, {3})},
-                 "index");
+                 "input batch_indices holds 3, expected 0 to 0");
 }
 
 TEST(MaxRoiPool, ByHand) {

@@ -100,7 +100,8 @@ TEST(TensorScatter, WritesWhereItIsTold) {
                 {1, 10, 20, 30, 40, 6});
   expect_values(result(OF(tensor_scatter(x[0], x[1], x[2], 1, true)), {cache, update, i64({2}, {2, 4})}),
                 {20, 2, 10, 4, 30, 40});
-  expect_refusal(OF(tensor_scatter(x[0], x[1], x[2])), {cache, update, i64({2}, {2, 0})}, "index 3");
+  expect_refusal(OF(tensor_scatter(x[0], x[1], x[2])), {cache, update, i64({2}, {2, 0})},
+                 "input write_indices holds 2, expected 0 to 1");
   expect_refusal(OF(tensor_scatter(x[0], x[1], {}, 0)), {cache, update},
                  "attribute 'axis' names the batch axis");
   expect_refusal(OF(tensor_scatter(x[0], x[1])), {cache, f64({2, 4, 1}, std::vector<double>(8))},

@@ -142,6 +142,52 @@ TEST_F(UserModels, OtherOpenExtentsAreThoseSaidOfTheDataOrOne) {
   EXPECT_EQ(length_of(opened(with_length("?"), {"x=-1,8,-1"}, {}, seven)), 8);
 }
 
+// y = (x A) s + b, where s and b are inputs that have initialisers.
+on::GraphParts with_defaults(const on::Names& x) {
+  return {.nodes = {on::node("MatMul", {"x", "A"}, {"z"}), on::node("Mul", {"z", "s"}, {"scaled"}),
+                    on::node("Add", {"scaled", "b"}, {"y"})},
+          .inputs = {on::port("x", on::f32, x), on::port("s", on::f32, {}), on::port("b", on::f32, {"6"})},
+          .outputs = {on::port("y", on::f32, {x[0], "6"})},
+          .initializers = {user_dense("A", 4, 6), on::floats("s", {}, {1}),
+                           on::floats("b", {6}, {1, 2, 3, 4, 5, 6})}};
+}
+
+TEST_F(UserModels, AnArrayForAnInputWithAnInitialiserIsUsed) {
+  const NamedTensors x{{"x", user_pairs(6).at("x")}};
+  NamedTensors scaled = x, shifted = x;
+  scaled["s"] = Tensor::scalar(3.0f);
+  shifted["b"] = Tensor(ElementType::f32, {6});
+  for (const char* batch : {"N", "2"}) {
+    const auto outputs = [&](const NamedTensors& data) {
+      write_arrays(folder_ / "data.npz", data);
+      const InferSettings settings{.workload = file(with_defaults({batch, "4"})).string(),
+                                   .input = folder_ / "data.npz",
+                                   .output = folder_ / "y.npz",
+                                   .batch = 2};
+      infer(settings);
+      return read_arrays(folder_ / "y.npz").at("y");
+    };
+    const Tensor plain = outputs(x), three = outputs(scaled), zero = outputs(shifted);
+    ASSERT_EQ(plain.shape(), (Shape{6, 6})) << batch;
+    for (std::int64_t i = 0; i < 36; ++i) {
+      const double bias = static_cast<double>(i % 6 + 1);
+      EXPECT_NEAR(zero.at(i), plain.at(i) - bias, 1e-5) << batch << ": the bias that was given is zero";
+      EXPECT_NEAR(three.at(i), 3 * (plain.at(i) - bias) + bias, 1e-5) << batch;
+    }
+  }
+}
+
+// Where there are no data, a binding makes it an input.
+TEST_F(UserModels, ABindingMakesAnInputOfOneWithAnInitialiser) {
+  const auto names = [](const UserModel& model) {
+    std::vector<std::string> result;
+    for (const workload::PortSpec& port : model.workload().inputs) result.push_back(port.name);
+    return result;
+  };
+  EXPECT_EQ(names(opened(with_defaults({"N", "4"}))), (std::vector<std::string>{"x"}));
+  EXPECT_EQ(names(opened(with_defaults({"N", "4"}), {"b=6"})), (std::vector<std::string>{"x", "b"}));
+}
+
 TEST_F(UserModels, BindingsThatDoNotFitAreNamed) {
   const auto refused = [&](const char* binding, const std::string& why) {
     expect_error(ErrorCode::invalid_argument, {why, std::string("--shape ") + binding},

@@ -104,6 +104,21 @@ graph::Graph late_readers(std::int64_t batch) {
   return graph;
 }
 
+// A model of one batch alone, as a file is that fixes it: nobody asks for it at another one.
+TEST(IpuTarget, RunsAModelThatHasOneBatch) {
+  const GraphAtBatch fixed = [](std::int64_t batch) {
+    if (batch != 4) throw Error(ErrorCode::invalid_argument, "it has a batch of 4 alone");
+    return test::perceptron(batch);
+  };
+  const auto ipu = target::find_target("gc200").compile(fixed, {.batch = 4, .micro_batch = 4});
+  const auto reference = target::find_target("reference").compile(fixed, {.batch = 4, .micro_batch = 4});
+  const auto inputs = inputs_of(*ipu);
+  auto found = outputs_of(*ipu), expected = outputs_of(*reference);
+  ipu->run(inputs, found);
+  reference->run(inputs, expected);
+  for (std::size_t i = 0; i < found.size(); ++i) expect_close(found[i], expected[i], 1e-6, "output");
+}
+
 TEST(IpuTarget, StatesKeepTheirOldValuesForLaterReaders) {
   expect_as_reference(late_readers, "late readers", "gc200", 3);
 }

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
 #include "superstep/base/error.h"
 
 namespace superstep::graph {
@@ -18,10 +20,15 @@ const char* name_of(Phase phase) {
 std::string Graph::unique_name(std::string wanted) const {
   if (wanted.empty()) wanted = fmt::format("v{}", values_.size());
   if (!by_name_.contains(wanted)) return wanted;
-  for (std::size_t serial = 1;; ++serial) {
-    std::string candidate = fmt::format("{}.{}", wanted, serial);
-    if (!by_name_.contains(candidate)) return candidate;
+  const auto numbered = [&](std::size_t serial) { return fmt::format("{}.{}", wanted, serial); };
+  // Doubled and then halved: thousands of constants may want one name, and each would try all numbers before.
+  std::size_t taken = 0, free = 1;
+  while (by_name_.contains(numbered(free))) taken = std::exchange(free, 2 * free);
+  while (free - taken > 1) {
+    const std::size_t middle = taken + (free - taken) / 2;
+    (by_name_.contains(numbered(middle)) ? taken : free) = middle;
   }
+  return numbered(free);
 }
 
 ValueId Graph::add_value(Value value) {

@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
+#include "superstep/base/text.h"
 #include "superstep/onnx/import_options.h"
 #include "superstep/onnx/wire/element.h"
 
@@ -29,13 +32,26 @@ std::string sparse_name(Bytes bytes) {
   return std::string(parse_tensor(parse_sparse_tensor(bytes).values).name);
 }
 
-void describe_ports(File& file) {
+void require_inputs(const File& file, const std::vector<std::string>& given) {
+  std::vector<std::string> names;
+  for (const NamedBytes& input : file.graph.inputs) names.emplace_back(input.name);
+  for (const std::string& name : given)
+    if (std::ranges::find(names, name) == names.end())
+      throw Error(ErrorCode::invalid_argument, "the model has no such input", name,
+                  unknown_name_hint(name, names));
+}
+
+void describe_ports(File& file, const std::vector<std::string>& given) {
+  require_inputs(file, given);
   for (const NamedBytes& initializer : file.graph.initializers) file.initialized.insert(initializer.name);
   std::set<std::string> sparse;
   for (Bytes bytes : file.graph.sparse_initializers) sparse.insert(sparse_name(bytes));
-  for (const NamedBytes& input : file.graph.inputs)
-    if (!file.initialized.contains(input.name) && !sparse.contains(std::string(input.name)))
-      file.inputs.push_back(make_port(parse_value_info(input.bytes)));
+  for (const NamedBytes& input : file.graph.inputs) {
+    const std::string name(input.name);
+    const bool has_default = file.initialized.contains(input.name) || sparse.contains(name);
+    const bool stands = has_default && std::ranges::find(given, name) == given.end();
+    (stands ? file.defaults : file.inputs).push_back(make_port(parse_value_info(input.bytes)));
+  }
   for (const NamedBytes& output : file.graph.outputs)
     file.outputs.push_back(make_port(parse_value_info(output.bytes)));
 }
@@ -56,7 +72,7 @@ Port make_port(const ValueInfoProto& info) {
   return port;
 }
 
-void describe(File& file, Bytes bytes) {
+void describe(File& file, Bytes bytes, const std::vector<std::string>& given) {
   file.model = parse_model(bytes);
   for (const OpsetImport& opset : file.model.opsets) {
     std::int64_t& version = file.opsets[std::string(opset.domain)];
@@ -71,7 +87,7 @@ void describe(File& file, Bytes bytes) {
     const std::string key = function_key(function.domain, function.name, function.overload);
     file.functions.emplace(key, std::move(function));
   }
-  describe_ports(file);
+  describe_ports(file, given);
 }
 
 }  // namespace superstep::onnx

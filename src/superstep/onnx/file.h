@@ -27,13 +27,14 @@ struct File : std::enable_shared_from_this<File> {
   std::map<std::string, std::int64_t> opsets;
   std::map<std::string, std::string> metadata;
   std::vector<Port> inputs, outputs;
-  std::set<std::string_view> initialized;                       // names that have an initialiser
+  std::vector<Port> defaults;              // inputs that nobody gives: they have initialisers
+  std::set<std::string_view> initialized;  // names that have an initialiser
   std::map<std::string, FunctionProto, std::less<>> functions;  // by function_key()
   std::unique_ptr<ExternalData> external;
 };
 
 // Parses the top of a model and checks versions. Throws Error (bad_file, unsupported).
-void describe(File& file, Bytes bytes);
+void describe(File& file, Bytes bytes, const std::vector<std::string>& given = {});
 
 std::string function_key(std::string_view domain, std::string_view name, std::string_view overload);
 

@@ -90,27 +90,28 @@ std::string to_string(const std::vector<Initializer>& initializers, std::size_t 
 
 Model::Model(std::shared_ptr<const File> file) : file_(std::move(file)) {}
 
-Model Model::open(const std::filesystem::path& path) {
+Model Model::open(const std::filesystem::path& path, const std::vector<std::string>& given) {
   const auto file = std::make_shared<File>();
   file->path = path.string();
   file->mapping = std::make_unique<MappedFile>(path);
   const auto folder = path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
   file->external = std::make_unique<ExternalData>(folder);
   try {
-    describe(*file, file->mapping->bytes());
+    describe(*file, file->mapping->bytes(), given);
   } catch (const Error& error) {
     throw error.in(file->path);
   }
   return Model(file);
 }
 
-Model Model::parse(std::span<const std::byte> bytes, const std::string& name) {
+Model Model::parse(std::span<const std::byte> bytes, const std::string& name,
+                   const std::vector<std::string>& given) {
   const auto file = std::make_shared<File>();
   file->path = name;
   file->copy.assign(bytes.begin(), bytes.end());
   file->external = std::make_unique<ExternalData>(std::filesystem::path());
   try {
-    describe(*file, file->copy);
+    describe(*file, file->copy, given);
   } catch (const Error& error) {
     throw error.in(name);
   }
@@ -124,6 +125,7 @@ std::string Model::graph_name() const { return std::string(file_->graph.name); }
 const std::map<std::string, std::int64_t>& Model::opsets() const { return file_->opsets; }
 const std::map<std::string, std::string>& Model::metadata() const { return file_->metadata; }
 const std::vector<Port>& Model::inputs() const { return file_->inputs; }
+const std::vector<Port>& Model::defaults() const { return file_->defaults; }
 const std::vector<Port>& Model::outputs() const { return file_->outputs; }
 
 std::string Model::producer() const {

@@ -35,9 +35,12 @@ class Model {
  public:
   // Throws Error (not_found, io, bad_file, unsupported for an IR version or operator set that is too new or
   // too old).
-  static Model open(const std::filesystem::path& path);
+  // `given`: inputs with an initialiser that are given all the same: they are inputs as the others are.
+  // Throws Error (invalid_argument) on a name that is no input of the model.
+  static Model open(const std::filesystem::path& path, const std::vector<std::string>& given = {});
   // From memory, which is copied. External data are refused.
-  static Model parse(std::span<const std::byte> bytes, const std::string& name = "model");
+  static Model parse(std::span<const std::byte> bytes, const std::string& name = "model",
+                     const std::vector<std::string>& given = {});
 
   const std::string& path() const;
   std::int64_t ir_version() const;
@@ -46,7 +49,8 @@ class Model {
   std::string graph_name() const;
   const std::map<std::string, std::int64_t>& opsets() const;  // by domain; "" is the default one
   const std::map<std::string, std::string>& metadata() const;
-  const std::vector<Port>& inputs() const;  // without those that have an initialiser
+  const std::vector<Port>& inputs() const;    // without those that have an initialiser, unless they are given
+  const std::vector<Port>& defaults() const;  // those: inputs that have the initialiser's elements
   const std::vector<Port>& outputs() const;
 
   // The graph at the extents that the options give. Values keep their ONNX names. Throws Error: unsupported,

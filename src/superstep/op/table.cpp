@@ -12,6 +12,7 @@
 #include "superstep/op/elementwise/unary.h"
 #include "superstep/op/move/creation.h"
 #include "superstep/op/move/gather.h"
+#include "superstep/op/move/index_range.h"
 #include "superstep/op/move/movement.h"
 #include "superstep/op/move/segment.h"
 #include "superstep/op/move/view.h"
@@ -102,6 +103,7 @@ constexpr Family families[] = {
     gather_operators,
     scatter_operators,
     tensor_scatter_operators,
+    index_range_operators,
     segment_operators,
     vectorizer_operators,
     feature_operators,

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 #include "superstep/workload/spread.h"
@@ -44,17 +45,23 @@ std::string of_some(std::size_t some, std::size_t all, const char* things) {
   return some < all ? fmt::format(", of {} of the {}", some, things) : "";
 }
 
+double is_highest(std::span<const float> scores, std::int64_t label) {
+  if (std::ranges::any_of(scores, [](float score) { return std::isnan(score); }))
+    return std::numeric_limits<double>::quiet_NaN();
+  return std::ranges::max_element(scores) - scores.begin() == label ? 1 : 0;
+}
+
 std::vector<Metric> accuracy_of_labels(const Fields& fields, std::span<const std::int64_t> indices,
                                        std::span<const Tensor> outputs) {
   const Tensor& labels = fields.at("label");
   const auto scores = outputs[0].as<float>();
   const std::size_t classes = scores.size() / std::max<std::size_t>(1, indices.size());
-  std::int64_t right = 0;
+  double right = 0;
   for (std::size_t i = 0; i < indices.size(); ++i) {
     const auto row = scores.subspan(i * classes, classes);
-    right += std::ranges::max_element(row) - row.begin() == static_cast<std::int64_t>(labels.at(indices[i]));
+    right += is_highest(row, static_cast<std::int64_t>(labels.at(indices[i])));
   }
-  return {quality_metric("accuracy", static_cast<double>(right) / static_cast<double>(indices.size()))};
+  return {quality_metric("accuracy", right / static_cast<double>(indices.size()))};
 }
 
 namespace {

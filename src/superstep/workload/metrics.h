@@ -21,6 +21,10 @@ std::vector<std::int64_t> some_of(std::span<const std::int64_t> indices, std::si
 // ", of 12 of the crystals" where these are fewer than all; empty where they are all.
 std::string of_some(std::size_t some, std::size_t all, const char* things);
 
+// 1 where the largest score is the label's, else 0; NaN where a score is NaN, so that a share of right
+// answers shows that a model has diverged.
+double is_highest(std::span<const float> scores, std::int64_t label);
+
 // The share of samples whose largest score is that of field `label`.
 std::vector<Metric> accuracy_of_labels(const Fields& fields, std::span<const std::int64_t> indices,
                                        std::span<const Tensor> outputs);

@@ -1,4 +1,5 @@
 #include "superstep/op/move/gather.h"
+#include "superstep/op/move/index_range.h"
 #include "superstep/op/move/segment.h"
 #include "tests/op/cases/case.h"
 
@@ -44,6 +45,11 @@ std::vector<Case> index_cases() {
        "add repeatedly",
        OF(scatter_nd(x[0], x[1], x[2], "add")),
        {a, i64({3, 1}, {1, 1, 0}), random_tensor({3, 3, 5}, 86)}},
+      {"superstep.IndicesWithin",
+       "with one besides",
+       OF(indices_within(x[0], {.first = -2, .count = 6, .besides = 9})),
+       {i64({2, 3}, {0, 3, -2, 9, 1, 1})},
+       Smooth::no},
       {"superstep.GatherRows", "packs, with none", OF(gather_rows(x[0], x[1])), {packed, edges}},
       {"superstep.GatherRows", "one pack", OF(gather_rows(x[0], x[1])), {m, i64({6}, {2, 0, -1, 1, 1, 2})}},
       {"superstep.GatherRows",

@@ -22,12 +22,13 @@ Case sampled(const char* name, const Shape& picture, const Shape& grid, GridSamp
 Tensor regions() { return f64({3, 4}, {0.7, 1.1, 5.6, 6.3, 2.2, 0.3, 7.9, 4.4, -0.6, 2.8, 3.1, 8.7}); }
 Tensor pictures() { return i64({3}, {0, 1, 0}); }
 
-Case aligned(const char* name, RoiAlignAttributes attributes, Smooth smooth = Smooth::twice) {
+Case aligned(const char* name, RoiAlignAttributes attributes, bool reduced = true) {
   return {"RoiAlign",
           name,
           OF(roi_align(x[0], x[1], x[2], attributes)),
           {random_tensor({2, 2, 8, 7}, 212), regions(), pictures()},
-          smooth};
+          Smooth::twice,
+          reduced};
 }
 
 std::vector<Case> grid_cases() {
@@ -69,7 +70,8 @@ std::vector<Case> region_cases() {
       aligned("two samples a bin", {.height = 2, .width = 3, .sampling_ratio = 2}),
       aligned("whole pixels",
               {.height = 2, .width = 2, .sampling_ratio = 3, .spatial_scale = 0.9, .half_pixel = false}),
-      aligned("largest", {.height = 2, .width = 2, .sampling_ratio = 2, .mode = "max"}),
+      // Two samples of a bin can be equal in 8 bits.
+      aligned("largest", {.height = 2, .width = 2, .sampling_ratio = 2, .mode = "max"}, false),
       {"RoiAlign",
        "samples by size",
        [](Builder& b, std::span<const Var> x) {

@@ -162,6 +162,7 @@ std::vector<Case> resize_cases() {
       resized_back("nearest, twice as large", {1, 2, 3, 4}, {1, 2, 6, 8}, "nearest"),
       resized_back("linear, other sizes", {1, 2, 3, 5}, {1, 2, 6, 4}, "linear"),
       resized("nearest, twice as large", {1, 2, 3, 4}, {1, 2, 6, 8}, {}),
+      resized("nearest, of one row", {1, 2, 1, 2}, {1, 2, 8, 1}, {}),
       resized("nearest, a third larger", {1, 2, 3, 4}, {1, 2, 4, 7}, {.nearest = "ceil"}),
       resized("nearest, smaller, asymmetric", {1, 2, 7, 8}, {1, 2, 3, 4},
               {.coordinates = "asymmetric", .nearest = "floor"}),

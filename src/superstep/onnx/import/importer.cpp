@@ -63,7 +63,7 @@ class Importer {
     Scope scope(nullptr, opsets_);
     guard("model", [&] {
       add_inputs(scope);
-      add_initializers(file_.graph, scope);
+      add_initializers(file_.graph, scope, file_.inputs);
       for (const NodeProto& node : ordered_nodes(file_.graph.nodes)) import_node(node, scope);
       add_outputs(scope);
     });
@@ -184,13 +184,16 @@ class Importer {
     return symbol == options_.symbols.end() ? options_.default_extent : symbol->second;
   }
 
-  static void add_initializers(const GraphProto& graph, Scope& scope) {
+  // Of a name that is an input which is given, nothing: that is the value.
+  static void add_initializers(const GraphProto& graph, Scope& scope, std::span<const Port> given = {}) {
+    const auto add = [&](std::string_view name, Entry::Kind kind, Bytes bytes) {
+      if (std::ranges::find(given, name, &Port::name) == given.end())
+        scope.set(name, {.kind = kind, .value = {}, .initializer = bytes});
+    };
     for (const NamedBytes& initializer : graph.initializers)
-      scope.set(initializer.name,
-                {.kind = Entry::Kind::initializer, .value = {}, .initializer = initializer.bytes});
+      add(initializer.name, Entry::Kind::initializer, initializer.bytes);
     for (Bytes bytes : graph.sparse_initializers)
-      scope.set(parse_tensor(parse_sparse_tensor(bytes).values).name,
-                {.kind = Entry::Kind::sparse_initializer, .value = {}, .initializer = bytes});
+      add(parse_tensor(parse_sparse_tensor(bytes).values).name, Entry::Kind::sparse_initializer, bytes);
   }
 
   Var load(const Entry& entry, const std::string& name) {

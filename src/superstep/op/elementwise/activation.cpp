@@ -119,6 +119,9 @@ struct Celu : FloatingRule {
   Var times_derivative(Var x, Var y, Var t) const { return where(is_positive(x), t, t * (y / alpha + 1.0)); }
 };
 
+// Between 0 and 1; NaN stays what it is.
+double limited(double x) { return x < 0 ? 0 : x > 1 ? 1 : x; }
+
 struct HardSigmoid : FloatingRule {
   static constexpr std::string_view name = "HardSigmoid";
   static constexpr int opset = 6;
@@ -126,7 +129,7 @@ struct HardSigmoid : FloatingRule {
   double alpha, beta;
   explicit HardSigmoid(const Attributes& attributes)
       : alpha(attributes.number("alpha", 0.2)), beta(attributes.number("beta", 0.5)) {}
-  double operator()(double x) const { return std::max(0.0, std::min(1.0, alpha * x + beta)); }
+  double operator()(double x) const { return limited(alpha * x + beta); }
   Var times_derivative(Var, Var y, Var t) const {
     const Var inside = logical_and(is_positive(y), less(y, constant_like(y, 1)));
     return where(inside, t * alpha, zero_like(t));
@@ -137,7 +140,7 @@ struct HardSwish : FloatingRule {
   using FloatingRule::FloatingRule;
   static constexpr std::string_view name = "HardSwish";
   static constexpr int opset = 14;
-  double operator()(double x) const { return x * std::max(0.0, std::min(1.0, x / 6.0 + 0.5)); }
+  double operator()(double x) const { return x * limited(x / 6.0 + 0.5); }
   Var times_derivative(Var x, Var, Var t) const {
     const Var slope = where(less(x, constant_like(x, 3)), x / 3.0 + 0.5, constant_like(x, 1));
     return where(greater(x, constant_like(x, -3)), t * slope, zero_like(t));

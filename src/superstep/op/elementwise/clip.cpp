@@ -27,11 +27,11 @@ void evaluate_clip(const EvaluateContext& context) {
     std::vector<W> values = widen<W>(context.input(0));
     if (context.has(1)) {
       const W low = widen<W>(context.input(1))[0];
-      for (W& value : values) value = value < low ? low : value;
+      for (W& value : values) value = value < low || low != low ? low : value;  // a limit that is NaN counts
     }
     if (context.has(2)) {
       const W high = widen<W>(context.input(2))[0];
-      for (W& value : values) value = value > high ? high : value;
+      for (W& value : values) value = value > high || high != high ? high : value;
     }
     narrow(values, context.output(0));
   });

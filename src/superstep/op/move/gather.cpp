@@ -33,6 +33,7 @@ std::vector<ValueType> infer_gather(const InferContext& context) {
   extents.erase(extents.begin() + axis);
   const Shape& indices = context.input(1).shape;
   extents.insert(extents.begin() + axis, indices.begin(), indices.end());
+  check_known_indices(context, 1, data.shape[axis]);
   return {{data.element, Shape(extents)}};
 }
 
@@ -104,6 +105,7 @@ std::vector<ValueType> infer_gather_elements(const InferContext& context) {
     require(i == axis || indices.shape[i] <= data.shape[i],
             fmt::format("input indices has extent {} in axis {}, data only {}", indices.shape[i], i,
                         data.shape[i]));
+  check_known_indices(context, 1, data.shape[axis]);
   return {{data.element, indices.shape}};
 }
 
@@ -140,6 +142,8 @@ std::vector<ValueType> infer_gather_nd(const InferContext& context) {
   for (int axis = 0; axis < batch; ++axis)
     require(data[axis] == indices[axis], fmt::format("batch axis {} has extent {} in data and {} in indices",
                                                      axis, data[axis], indices[axis]));
+  for (std::int64_t k = 0; k < depth; ++k)
+    check_known_indices(context, 1, data[static_cast<int>(batch + k)], k, depth);
   Extents extents(indices.begin(), indices.end() - 1);
   extents.insert(extents.end(), data.begin() + batch + depth, data.end());
   return {{context.input(0).element, Shape(extents)}};

@@ -14,6 +14,19 @@ std::int64_t checked_index(std::int64_t index, std::int64_t extent) {
   return index < 0 ? index + extent : index;
 }
 
+void check_known_indices(const InferContext& context, std::size_t input, std::int64_t extent,
+                         std::int64_t first, std::int64_t step) {
+  const Tensor* known = input < context.constants.size() ? context.constants[input] : nullptr;
+  if (!known) return;
+  dispatch(known->type(), [&]<class T>() {
+    if constexpr (std::is_integral_v<T>) {
+      const auto indices = known->as<T>();
+      for (auto i = static_cast<std::size_t>(first); i < indices.size(); i += static_cast<std::size_t>(step))
+        checked_index(static_cast<std::int64_t>(indices[i]), extent);
+    }
+  });
+}
+
 std::vector<std::int64_t> element_offsets(const Shape& data, const Tensor& indices, int axis) {
   std::vector<std::int64_t> strides = data.row_major_strides();
   const std::int64_t step = strides[static_cast<std::size_t>(axis)];

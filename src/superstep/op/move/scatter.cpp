@@ -39,6 +39,7 @@ std::vector<ValueType> infer_scatter_elements(const InferContext& context) {
     require(i == axis || indices.shape[i] <= data.shape[i],
             fmt::format("input indices has extent {} in axis {}, data only {}", indices.shape[i], i,
                         data.shape[i]));
+  check_known_indices(context, 1, data.shape[axis]);
   return {data};
 }
 
@@ -52,6 +53,8 @@ std::vector<ValueType> infer_scatter_nd(const InferContext& context) {
   const std::int64_t depth = indices[indices.rank() - 1];
   require(depth <= data.rank(),
           fmt::format("index vectors of length {} do not fit data of rank {}", depth, data.rank()));
+  for (std::int64_t k = 0; k < depth; ++k)
+    check_known_indices(context, 1, data[static_cast<int>(k)], k, depth);
   Extents extents(indices.begin(), indices.end() - 1);
   extents.insert(extents.end(), data.begin() + depth, data.end());
   require_shape(context, 2, "updates", Shape(extents));
@@ -65,8 +68,11 @@ template <class W>
 Combine<W> combination(const std::string& reduction) {
   if (reduction == "add") return [](W old, W update) { return old + update; };
   if (reduction == "mul") return [](W old, W update) { return old * update; };
-  if (reduction == "max") return [](W old, W update) { return std::max(old, update); };
-  if (reduction == "min") return [](W old, W update) { return std::min(old, update); };
+  // NaN stays, and so does one that is an update.
+  if (reduction == "max")
+    return [](W old, W update) { return update > old || update != update ? update : old; };
+  if (reduction == "min")
+    return [](W old, W update) { return update < old || update != update ? update : old; };
   return [](W, W update) { return update; };
 }
 

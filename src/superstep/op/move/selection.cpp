@@ -55,14 +55,13 @@ void evaluate_top_k(const EvaluateContext& context) {
     std::vector<std::int64_t> indices(values.size());
     for_each_strided(Shape(outer), strides, 0, [&](std::int64_t line, std::int64_t start) {
       const auto at = [&](std::int64_t i) { return x[static_cast<std::size_t>(start + i * step)]; };
+      // NaN is larger than any number, as NumPy sorts it.
       const auto before = [&](std::int64_t i, std::int64_t j) {
-        return largest ? at(i) > at(j) : at(i) < at(j);
+        const W a = at(i), b = at(j);
+        return largest ? !(a <= b) && b == b : !(a >= b) && a == a;
       };
       std::iota(order.begin(), order.end(), 0);
-      if (k == 1)  // as ArgMax and ArgMin find it, NaN or not
-        order[0] = *std::ranges::min_element(order, before);
-      else
-        std::ranges::stable_sort(order, before);
+      std::ranges::stable_sort(order, before);
       for (std::int64_t i = 0; i < k; ++i) {
         const auto place = static_cast<std::size_t>(starts[static_cast<std::size_t>(line)] + i * step);
         values[place] = at(order[static_cast<std::size_t>(i)]);

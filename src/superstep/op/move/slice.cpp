@@ -21,14 +21,16 @@ struct Cut {
   std::int64_t start = 0, step = 1, length = 0;
 };
 
-// Python's rules for one axis of the given extent.
+// Python's rules for one axis of the given extent; but one that goes backwards from before the first element
+// takes that one, as ONNX's text has it.
 Cut resolve_cut(std::int64_t start, std::int64_t end, std::int64_t step, std::int64_t extent) {
   require(step != 0, "a step of 0 was given");
+  if (extent == 0) return {};
   const std::int64_t low = step > 0 ? 0 : -1, high = step > 0 ? extent : extent - 1;
   const auto clamped = [&](std::int64_t position) {
     return std::clamp(position < 0 ? position + extent : position, low, high);
   };
-  const std::int64_t from = clamped(start), to = clamped(end);
+  const std::int64_t from = std::max<std::int64_t>(clamped(start), 0), to = clamped(end);
   const std::int64_t span = step > 0 ? to - from : from - to;
   // |step| without overflow: a step past the extent takes one element.
   const std::int64_t pace =

@@ -10,6 +10,7 @@
 #include "superstep/op/elementwise/cast.h"
 #include "superstep/op/elementwise/integer.h"
 #include "superstep/op/move/gather.h"
+#include "superstep/op/move/index_range.h"
 #include "superstep/op/move/view.h"
 
 namespace superstep::op {
@@ -57,8 +58,14 @@ std::vector<Var> decompose_tensor_scatter(const DerivativeContext& context) {
   along[axis] = length;
   batch[0] = cache.shape()[0];
   Var places = reshape(context.builder.integers(steps), Shape(along));
-  if (context.has(2)) places = places + reshape(cast(context.inputs[2], ElementType::i64), Shape(batch));
-  if (circular(context.attributes))
+  const bool wraps = circular(context.attributes);
+  if (context.has(2)) {
+    Var first = context.inputs[2];
+    const std::int64_t room = cache.shape()[static_cast<int>(axis)] - length;
+    if (!wraps) first = indices_within(first, {.count = room + 1, .what = "input write_indices"});
+    places = places + reshape(cast(first, ElementType::i64), Shape(batch));
+  }
+  if (wraps)
     places = mod(places, constant_like(places, static_cast<double>(cache.shape()[static_cast<int>(axis)])));
   return {scatter_elements(cache, expand(places, update.shape()), update, static_cast<std::int64_t>(axis))};
 }

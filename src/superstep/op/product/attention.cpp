@@ -14,6 +14,7 @@
 #include "superstep/op/elementwise/arithmetic.h"
 #include "superstep/op/elementwise/cast.h"
 #include "superstep/op/elementwise/logic.h"
+#include "superstep/op/move/index_range.h"
 #include "superstep/op/move/movement.h"
 #include "superstep/op/move/view.h"
 #include "superstep/op/product/matmul.h"
@@ -96,7 +97,10 @@ std::vector<ValueType> infer_attention(const InferContext& context) {
     require_shape(context, past_key, "past_key", {h.k[0], h.k[1], h.before, h.k[3]});
     require_shape(context, past_value, "past_value", {h.v[0], h.v[1], h.before, h.v[3]});
   }
-  if (context.has(lengths_input)) require_shape(context, lengths_input, "nonpad_kv_seqlen", {h.q[0]});
+  if (context.has(lengths_input)) {
+    require_integer(context, lengths_input, "nonpad_kv_seqlen");
+    require_shape(context, lengths_input, "nonpad_kv_seqlen", {h.q[0]});
+  }
   const ElementType element = context.input(q_input).element;
   const Shape y =
       q.rank() == 3 ? Shape{h.q[0], h.q[2], h.q[1] * h.v[3]} : Shape{h.q[0], h.q[1], h.q[2], h.v[3]};
@@ -129,10 +133,17 @@ Var counted(Builder& builder, std::int64_t count, Shape shape, std::int64_t offs
   return reshape(builder.integers(numbers), shape);
 }
 
+// How many keys of each sample are there: [batch, 1, 1, 1].
+Var key_counts(const DerivativeContext& context, const Heads& h) {
+  const Var counts =
+      indices_within(context.inputs[lengths_input], {.count = h.keys + 1, .what = "input nonpad_kv_seqlen"});
+  return reshape(cast(counts, ElementType::i64), {h.q[0], 1, 1, 1});
+}
+
 // The position of each query among the keys: after those that came before the queries.
 Var query_positions(const DerivativeContext& context, const Heads& h) {
   if (!context.has(past_key) && context.has(lengths_input)) {
-    const Var lengths = reshape(cast(context.inputs[lengths_input], ElementType::i64), {h.q[0], 1, 1, 1});
+    const Var lengths = key_counts(context, h);
     return counted(context.builder, h.q[2], {h.q[2], 1}, -h.q[2]) + lengths;
   }
   return counted(context.builder, h.q[2], {h.q[2], 1}, h.before);
@@ -179,7 +190,7 @@ Var all_masks(const DerivativeContext& context, const Heads& h, Var scores) {
   if (left >= 0) scores = masked(scores, not_before(context, h, left));
   if (right >= 0) scores = masked(scores, not_after(context, h, right));
   if (context.has(lengths_input)) {
-    const Var lengths = reshape(cast(context.inputs[lengths_input], ElementType::i64), {h.q[0], 1, 1, 1});
+    const Var lengths = key_counts(context, h);
     scores = masked(scores, less(counted(context.builder, h.keys, {1, 1, 1, h.keys}), lengths));
   }
   return scores;
@@ -247,9 +258,13 @@ std::vector<Var> decompose_rotary(const DerivativeContext& context) {
   const RotaryShape r = rotary_shape(context.attributes, context.inputs[0].shape());
   const std::int64_t half = r.part / 2, size = r.heads[3];
   const Var x = with_heads(context.inputs[0], r.heads);
+  Var places;
+  if (context.has(3))
+    places = indices_within(context.inputs[3],
+                            {.count = context.inputs[1].shape()[0], .what = "input position_ids"});
   const auto angles = [&](std::size_t i) {
-    const Var cache = context.has(3) ? context.builder.node1("Gather", {context.inputs[i], context.inputs[3]})
-                                     : context.inputs[i];
+    const Var cache =
+        context.has(3) ? context.builder.node1("Gather", {context.inputs[i], places}) : context.inputs[i];
     return unsqueeze(cache, {1});  // [batch, 1, length, d / 2]
   };
   const Var c = angles(1), s = angles(2);

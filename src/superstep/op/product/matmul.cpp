@@ -175,7 +175,7 @@ void evaluate_gemm(const EvaluateContext& context) {
     const auto alpha = static_cast<W>(static_cast<Wide>(attributes.alpha));
     const auto beta = static_cast<W>(static_cast<Wide>(attributes.beta));
     for (W& value : result) value *= alpha;
-    if (context.has(2)) {
+    if (context.has(2) && attributes.beta != 0) {  // as BLAS: what is not added is not read, NaN or not
       const auto c = widen_to<W>(context.input(2), y.shape());
       for (std::size_t i = 0; i < result.size(); ++i) result[i] += beta * c[i];
     }

@@ -149,11 +149,13 @@ void evaluate_dynamic_in(const EvaluateContext& context) {
   std::vector<double> x = widen<double>(context.input(0));
   T low = 0, high = 0;
   for (double value : x) {
-    low = std::min(low, static_cast<T>(value));
-    high = std::max(high, static_cast<T>(value));
+    const auto x_value = static_cast<T>(value);  // NaN stays: the scale shows it
+    if (x_value < low || std::isnan(x_value)) low = x_value;
+    if (x_value > high || std::isnan(x_value)) high = x_value;
   }
+  const T range = high - low;
   Tensor rounded(context.input(0).type(), {});
-  rounded.set(0, static_cast<double>((high > low ? high - low : T{1}) / T{255}));
+  rounded.set(0, static_cast<double>((range == 0 ? T{1} : range) / T{255}));
   const auto scale = static_cast<T>(rounded.at(0));
   const T zero = std::nearbyint(std::clamp(-low / scale, T{0}, T{255}));
   for (double& value : x) value = static_cast<double>(std::nearbyint(static_cast<T>(value) / scale) + zero);
@@ -175,7 +177,7 @@ std::vector<Var> decompose_dynamic(const DerivativeContext& context) {
                     type = given == ElementType::f64 ? ElementType::f64 : ElementType::f32;
   const Var x = cast(context.inputs[0], type), none = constant_like(x, 0);
   const Var low = min(reduce_min(x), none), high = max(reduce_max(x), none), range = high - low;
-  const Var whole = where(greater(range, none), range, constant_like(x, 1));
+  const Var whole = where(equal(range, none), constant_like(x, 1), range);
   const Var scale = cast(whole / 255.0, given), divisor = cast(scale, type);
   const Var zero = round(min(max(-low / divisor, none), constant_like(x, 255)));
   const Var y = round(x / divisor) + zero;  // a conversion to bytes stays within their range

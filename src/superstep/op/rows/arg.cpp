@@ -40,7 +40,10 @@ void evaluate_arg(const EvaluateContext& context, Better better) {
       for (std::int64_t k = 1; k < shape[axis]; ++k) {
         const W candidate = x[static_cast<std::size_t>(start + k * step)];
         const W champion = x[static_cast<std::size_t>(start + best * step)];
-        if (better(candidate, champion) || (last && candidate == champion)) best = k;
+        // NaN is more extreme than any number, as in NumPy; of several, the first or the last.
+        const bool both = candidate != candidate && champion != champion;
+        const bool above = better(candidate, champion) || (candidate != candidate && champion == champion);
+        if (above || (last && (candidate == champion || both))) best = k;
       }
       y[static_cast<std::size_t>(i)] = best;
     });

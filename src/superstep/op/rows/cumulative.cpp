@@ -12,6 +12,7 @@
 #include "superstep/op/elementwise/cast.h"
 #include "superstep/op/elementwise/logic.h"
 #include "superstep/op/move/gather.h"
+#include "superstep/op/move/index_range.h"
 #include "superstep/op/move/movement.h"
 #include "superstep/op/move/view.h"
 
@@ -179,7 +180,8 @@ std::vector<Var> decompose_reverse_sequence(const DerivativeContext& context) {
     return reshape(context.builder.integers(values), Shape(shape));
   };
   const Var step = numbers(steps, along_time);
-  const Var length = reshape(cast(context.inputs[1], ElementType::i64), Shape(along_batch));
+  const Var lengths = indices_within(context.inputs[1], {.count = steps + 1, .what = "input sequence_lens"});
+  const Var length = reshape(cast(lengths, ElementType::i64), Shape(along_batch));
   const Var source = where(less(step, length), length - 1.0 - step, step);
   const Shape grid{x.shape()[0], x.shape()[1]};
   std::vector<Var> vectors(2);

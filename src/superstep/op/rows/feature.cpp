@@ -10,6 +10,7 @@
 #include "superstep/op/elementwise/logic.h"
 #include "superstep/op/elementwise/unary.h"
 #include "superstep/op/move/gather.h"
+#include "superstep/op/move/index_range.h"
 #include "superstep/op/move/movement.h"
 #include "superstep/op/move/view.h"
 #include "superstep/op/product/matmul.h"
@@ -49,7 +50,9 @@ std::vector<ValueType> infer_extractor(const InferContext& context) {
 std::vector<Var> decompose_extractor(const DerivativeContext& context) {
   const Var x = context.inputs[0], indices = context.inputs[1];
   const Var rows = x.shape().rank() == 1 ? reshape(x, {1, x.shape()[0]}) : x;
-  return {gather(rows, reshape(indices, {indices.shape().element_count()}), -1)};
+  const Var places =
+      indices_within(indices, {.count = rows.shape()[rows.shape().rank() - 1], .what = "input Y"});
+  return {gather(rows, reshape(places, {indices.shape().element_count()}), -1)};
 }
 
 std::vector<ValueType> infer_binarizer(const InferContext& context) {

@@ -12,6 +12,7 @@
 #include "superstep/op/elementwise/cast.h"
 #include "superstep/op/elementwise/logic.h"
 #include "superstep/op/elementwise/unary.h"
+#include "superstep/op/move/index_range.h"
 #include "superstep/op/move/view.h"
 #include "superstep/op/rows/reduction.h"
 #include "superstep/op/rows/softmax.h"
@@ -65,7 +66,9 @@ Var class_numbers(Var scores, Var labels) {
 
 // weights[class] where the class is the label, 0 elsewhere: [N, C, ...]. Ignored labels have no class.
 Var label_weights(const DerivativeContext& context, Var like) {
-  const Var labels = context.inputs[1], column = unsqueeze(labels, {1});
+  IndexRange classes{.count = like.shape()[1], .what = "input target"};
+  if (context.attributes.has("ignore_index")) classes.besides = context.attributes.integer("ignore_index");
+  const Var labels = indices_within(context.inputs[1], classes), column = unsqueeze(labels, {1});
   Var chosen = equal(column, class_numbers(like, labels));
   if (context.attributes.has("ignore_index")) {
     const auto ignored = static_cast<double>(context.attributes.integer("ignore_index"));

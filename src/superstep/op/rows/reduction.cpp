@@ -207,6 +207,16 @@ W reduce_group(const std::vector<W>& x, const Shape& shape, const Extents& strid
   return Rule::finish(total, shift, shape.element_count());
 }
 
+// What the wide type has as its smallest and largest integer is so of the narrow one: extremes of nothing.
+template <class W>
+void limit_to_type(std::vector<W>& values, ElementType type) {
+  dispatch(type, [&]<class T>() {
+    if constexpr (std::is_integral_v<T> && std::is_integral_v<W> && !std::is_same_v<T, bool>)
+      for (W& value : values)
+        value = std::clamp<W>(value, std::numeric_limits<T>::min(), std::numeric_limits<T>::max());
+  });
+}
+
 template <class Rule>
 void evaluate_reduction(const EvaluateContext& context) {
   const Shape& shape = context.input(0).shape();
@@ -225,6 +235,7 @@ void evaluate_reduction(const EvaluateContext& context) {
     for_each_strided(outer, pick(strides, kept), 0, [&](std::int64_t i, std::int64_t start) {
       y[static_cast<std::size_t>(i)] = reduce_group<Rule>(x, group, group_strides, start);
     });
+    if (shape.element_count() == 0) limit_to_type(y, context.output(0).type());
     narrow(y, context.output(0));
   });
 }

@@ -55,14 +55,14 @@ void log_softmax_line(double* line, std::int64_t count, std::int64_t stride) {
   for (std::int64_t i = 0; i < count; ++i) line[i * stride] -= shift + std::log(total);
 }
 
+// Where ArgMax finds it: the first of equals, and NaN before any number.
 void hardmax_line(double* line, std::int64_t count, std::int64_t stride) {
-  const double top = largest(line, count, stride);
-  bool found = false;
-  for (std::int64_t i = 0; i < count; ++i) {
-    const bool here = !found && line[i * stride] == top;
-    found = found || here;
-    line[i * stride] = here ? 1.0 : 0.0;
+  std::int64_t best = 0;
+  for (std::int64_t i = 1; i < count; ++i) {
+    const double candidate = line[i * stride], champion = line[best * stride];
+    if (candidate > champion || (std::isnan(candidate) && !std::isnan(champion))) best = i;
   }
+  for (std::int64_t i = 0; i < count; ++i) line[i * stride] = i == best ? 1.0 : 0.0;
 }
 
 template <auto Line>

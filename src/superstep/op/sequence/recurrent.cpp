@@ -13,6 +13,7 @@
 #include "superstep/op/elementwise/cast.h"
 #include "superstep/op/elementwise/logic.h"
 #include "superstep/op/move/creation.h"
+#include "superstep/op/move/index_range.h"
 #include "superstep/op/move/movement.h"
 #include "superstep/op/move/view.h"
 #include "superstep/op/product/matmul.h"
@@ -195,7 +196,10 @@ struct Swept {
 
 // One direction over all steps. Sequences that have ended keep their state and give zeros.
 Swept sweep(const DerivativeContext& context, const Direction& d, Var x, const Sizes& s, Step step) {
-  const Var lengths = context.has(lengths_input) ? context.inputs[lengths_input] : Var();
+  const Var lengths = context.has(lengths_input)
+                          ? indices_within(context.inputs[lengths_input],
+                                           {.count = s.steps + 1, .what = "input sequence_lens"})
+                          : Var();
   const bool by_length = d.reversed && lengths.valid();
   if (by_length) x = reverse_sequence(x, lengths);
   const Var product = gemm(reshape(x, {s.steps * s.batch, s.inputs}), d.w,

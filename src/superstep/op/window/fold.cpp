@@ -8,6 +8,8 @@
 #include "superstep/op/core/checks.h"
 #include "superstep/op/core/composite.h"
 #include "superstep/op/core/rules.h"
+#include "superstep/op/move/creation.h"
+#include "superstep/op/move/gather.h"
 #include "superstep/op/move/movement.h"
 #include "superstep/op/move/view.h"
 #include "superstep/op/window/pooling_loop.h"
@@ -49,22 +51,38 @@ std::vector<ValueType> infer_col2im(const InferContext& context) {
   return {{context.input(0).element, picture}};
 }
 
-// The transpose of a convolution whose weights each pick one element of a block.
+// Where every tap of every window lies in the image, [taps * windows, 1]; of what lies outside, behind its
+// end.
+Tensor places_in_image(const std::vector<Window>& windows) {
+  std::int64_t taps = 1, count = 1, image = 1;
+  for (const Window& window : windows) taps *= window.kernel, count *= window.output, image *= window.input;
+  Tensor places(ElementType::i64, {taps * count, 1});
+  auto place = places.as<std::int64_t>().begin();
+  for (std::int64_t i = 0; i < taps * count; ++i, ++place) {
+    std::int64_t tap = i / count, output = i % count, scale = 1;
+    *place = 0;
+    for (std::size_t axis = windows.size(); axis-- > 0;) {
+      const Window& w = windows[axis];
+      const std::int64_t at = output % w.output * w.stride - w.pad_begin + tap % w.kernel * w.dilation;
+      const bool inside = at >= 0 && at < w.input && *place != image;
+      *place = inside ? *place + at * scale : image;
+      tap /= w.kernel, output /= w.output, scale *= w.input;
+    }
+  }
+  return places;
+}
+
+// Every element is added at its place; what is in the padding, to a row that is left out.
 std::vector<Var> decompose_col2im(const DerivativeContext& context) {
   const Var x = context.inputs[0];
   const Extents image = constant_integers(context.inputs[1]), block = constant_integers(context.inputs[2]);
   const Shape picture = picture_of(x.shape(), image, block);
-  const std::int64_t taps = product(block), channels = picture[1];
-  Extents weight_extents{channels * taps, 1}, grid{x.shape()[0], x.shape()[1]};
-  weight_extents.insert(weight_extents.end(), block.begin(), block.end());
-  for (const Window& window : convolution_windows(context.attributes, image, block))
-    grid.push_back(window.output);
-  Tensor picks(ElementType::f64, Shape(weight_extents));
-  for (std::int64_t row = 0; row < channels * taps; ++row) picks.set(row * taps + row % taps, 1);
-  Attributes attributes = context.attributes;
-  attributes.set("group", channels);
-  const Var weights = context.builder.constant(picks.converted(x.element()));
-  return {conv_input_gradient(reshape(x, Shape(grid)), weights, picture, attributes)};
+  const std::int64_t planes = picture[0] * picture[1], elements = product(image);
+  const Tensor places = places_in_image(convolution_windows(context.attributes, image, block));
+  const Var columns = transpose(reshape(x, {planes, places.element_count()}), {1, 0});
+  const Var zeros = constant_of_shape(context.builder, x.element(), {elements + 1, planes});
+  const Var sums = scatter_nd(zeros, context.builder.constant(places), columns, "add");
+  return {reshape(transpose(slice(sums, {0}, {elements}, {0}), {1, 0}), picture)};
 }
 
 Extents per_axis(const Attributes& attributes, const char* name, std::size_t count, std::int64_t otherwise) {

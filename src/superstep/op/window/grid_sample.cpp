@@ -57,12 +57,15 @@ class Axis {
   Axis(std::int64_t extent, const GridSampleAttributes& attributes)
       : extent_(static_cast<double>(extent)), attributes_(attributes) {}
 
-  // From [-1, 1] to elements, and back inside where the padding says so.
+  // From [-1, 1] to elements, and back inside where the padding says so. A cubic between border values has
+  // them at each of its taps instead, as PyTorch and ONNX Runtime compute it; the text leaves it open.
   Var position(Var coordinate) const {
     Var x = attributes_.align_corners ? (coordinate + 1.0) * ((extent_ - 1) / 2)
                                       : ((coordinate + 1.0) * extent_ - 1.0) * 0.5;
     if (attributes_.mode == "nearest") x = round(x);
-    return attributes_.padding == "zeros" ? x : where(inside(x, low(), high()), x, moved_inside(x));
+    const bool stays =
+        attributes_.padding == "zeros" || (attributes_.padding == "border" && attributes_.mode == "cubic");
+    return stays ? x : where(inside(x, low(), high()), x, moved_inside(x));
   }
 
   std::vector<SampleTap> taps(Var x) const {
@@ -99,7 +102,9 @@ class Axis {
       weight = where(inside(index, 0, extent_ - 1), weight, constant_like(weight, 0));
     else if (attributes_.padding == "reflection")
       index = where(inside(index, low(), high()), index, moved_inside(index));
-    return {cast(clamped(index), ElementType::i64), weight};
+    const Var first = constant_like(index, 0);  // of NaN, too
+    index = where(greater_or_equal(index, first), clamped(index), first);
+    return {cast(index, ElementType::i64), weight};
   }
 
   // Cubic convolution (Keys, IEEE Trans. Acoustics, Speech, and Signal Processing 29, 1981).

@@ -48,7 +48,7 @@ void evaluate_max_pool(const EvaluateContext& context) {
         const W* from = x.data() + plane * x_plane;
         std::int64_t best = taps.empty() ? 0 : taps[0];
         for (std::int64_t tap : taps)
-          if (from[tap] > from[best]) best = tap;
+          if (from[tap] > from[best] || (from[tap] != from[tap] && from[best] == from[best])) best = tap;
         const auto i = static_cast<std::size_t>(plane * y_plane + output);
         y[i] = taps.empty() ? std::numeric_limits<W>::lowest() : from[best];
         indices[i] = plane * x_plane + stored_position(best, windows, columns_first);

@@ -14,6 +14,7 @@
 #include "superstep/op/elementwise/logic.h"
 #include "superstep/op/elementwise/unary.h"
 #include "superstep/op/move/gather.h"
+#include "superstep/op/move/index_range.h"
 #include "superstep/op/move/movement.h"
 #include "superstep/op/move/view.h"
 #include "superstep/op/rows/reduction.h"
@@ -144,10 +145,11 @@ Var pooled(const std::vector<Var>& terms, Var present, const Shape& all, std::in
   extents.push_back(channels);
   const Axes samples{2, 4};
   const Shape column{present.shape()[0], present.shape()[1], 1};
-  if (average) return reduce_sum(reshape(sum(terms) * reshape(present, column), Shape(extents)), samples);
+  const Var values = sum(terms);  // interpolated, one a sample
+  if (average) return reduce_sum(reshape(values * reshape(present, column), Shape(extents)), samples);
   const Var none = constant_like(present, -std::numeric_limits<double>::infinity());
   const Var here = greater(reshape(present, column), constant_like(present, 0));
-  const Var largest = reduce_max(reshape(where(here, max(terms), none), Shape(extents)), samples);
+  const Var largest = reduce_max(reshape(where(here, values, none), Shape(extents)), samples);
   return where(equal(largest, none), constant_like(largest, 0), largest);
 }
 
@@ -161,7 +163,9 @@ std::vector<Var> decompose_roi_align(const DerivativeContext& context) {
   const std::vector<std::vector<SampleTap>> axes = {
       border_taps(over_all(y.position, true, all), x.shape()[2]),
       border_taps(over_all(v.position, false, all), x.shape()[3])};
-  const std::vector<Var> terms = sample_terms(x, axes, cast(context.inputs[2], ElementType::i64));
+  const Var pictures =
+      indices_within(context.inputs[2], {.count = x.shape()[0], .what = "input batch_indices"});
+  const std::vector<Var> terms = sample_terms(x, axes, cast(pictures, ElementType::i64));
   // In an average every sample weighs one over the number in its bin.
   const auto shares = [&](const Points& points) {
     const Var present = context.builder.constant(points.present.converted(x.element()));
@@ -244,7 +248,8 @@ std::vector<Var> decompose_max_roi_pool(const DerivativeContext& context) {
   const Shape& s = x.shape();
   const std::int64_t regions = rois.shape()[0];
   const Var none = constant_like(x, -std::numeric_limits<double>::infinity());
-  const Var pictures = cast(round(reshape(slice(rois, {0}, {1}, {1}), {regions})), ElementType::i64);
+  const Var numbers = cast(round(reshape(slice(rois, {0}, {1}, {1}), {regions})), ElementType::i64);
+  const Var pictures = indices_within(numbers, {.count = s[0], .what = "column 0 of input rois"});
   const Var own = reshape(gather(x, pictures), {regions, s[1], s[2], 1, s[3]});
   const Var in_column =
       reshape(members(rois, 1, scale, pooled_shape[1], s[3]), {regions, 1, 1, pooled_shape[1], s[3]});

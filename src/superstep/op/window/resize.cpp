@@ -70,6 +70,7 @@ std::vector<double> resampled(const std::vector<double>& x, Shape& shape, int ax
       const ResizeRow& row = rows[static_cast<std::size_t>(o)];
       if (row.outside) std::fill(target, target + inner, extrapolation);
       for (const ResizeTap& tap : row.taps) {
+        if (tap.weight == 0) continue;  // infinite or not
         const double* source = x.data() + (block * shape[axis] + tap.position) * inner;
         for (std::int64_t i = 0; i < inner; ++i) target[i] += tap.weight * source[i];
       }

@@ -63,7 +63,7 @@ double source_coordinate(const std::string& mode, const ResizeAxis& axis, std::i
   if (mode == "tf_half_pixel_for_nn") return half_pixel + 0.5;  // operator set 11 alone
   if (mode == "asymmetric") return x / axis.scale;
   if (mode == "align_corners") return output == 1 ? 0 : x * (input - 1) / (output - 1);
-  if (mode == "pytorch_half_pixel") return output == 1 ? -0.5 : half_pixel;
+  if (mode == "pytorch_half_pixel") return axis.output == 1 ? 0 : half_pixel;
   if (mode == "half_pixel_symmetric")
     return input / 2 * (1 - static_cast<double>(axis.output) / output) + half_pixel;
   if (mode == "tf_crop_and_resize") {

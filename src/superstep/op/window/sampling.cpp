@@ -64,7 +64,7 @@ std::vector<SampleTap> linear_taps(Var position, std::int64_t extent) {
             last = constant_like(position, static_cast<double>(extent - 1));
   const auto tap = [&](Var index, Var weight) {
     const Var inside = logical_and(greater_or_equal(index, zero), less_or_equal(index, last));
-    return SampleTap{cast(clip(index, zero, last), ElementType::i64), where(inside, weight, zero)};
+    return SampleTap{cast(where(inside, index, zero), ElementType::i64), where(inside, weight, zero)};
   };
   return {tap(lower, 1.0 - share), tap(lower + 1.0, share)};
 }

@@ -289,10 +289,12 @@ class ArrayTask : public Task {
           return output.at((group * classes + c) * inner + place % inner);
         };
         double highest = score(0), sum = 0;
-        for (std::int64_t c = 1; c < classes; ++c) highest = std::max(highest, score(c));
+        // NaN is the highest: then nothing is right, nor wrong.
+        for (std::int64_t c = 1; c < classes; ++c)
+          if (score(c) > highest || std::isnan(score(c))) highest = score(c);
         for (std::int64_t c = 0; c < classes; ++c) sum += std::exp(score(c) - highest);
         const double own = score(static_cast<std::int64_t>(truth.at(indices[i] * places + place)));
-        right += own == highest;
+        right += std::isnan(highest) ? highest : static_cast<double>(own == highest);
         loss += std::log(sum) + highest - own;
       }
     const double count = static_cast<double>(places) * static_cast<double>(indices.size());

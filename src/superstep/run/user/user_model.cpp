@@ -90,6 +90,7 @@ bool is_model_file(const std::string& name) { return name.ends_with(".onnx"); }
 UserModel::UserModel(UserModelSettings settings)
     : settings_(std::move(settings)), model_(onnx::Model::open(settings_.file)) {
   if (!settings_.data.empty()) arrays_ = read_arrays(settings_.data);
+  take_given_defaults();
   find_batch();
   for (const std::string& assignment : settings_.shapes) bind(assignment);
   for (const std::string& text : settings_.bounds) bounds_.push_back(bound_from(text));
@@ -101,6 +102,23 @@ UserModel::UserModel(UserModelSettings settings)
   describe();
 }
 
+// An input with an initialiser is what an array of its name, or a binding of its extents, gives.
+void UserModel::take_given_defaults() {
+  for (const onnx::Port& port : model_.defaults()) {
+    const auto is_bound = [&](const std::string& assignment) {
+      return assignment.starts_with(port.name + "=");
+    };
+    if (arrays_.contains(port.name) || std::ranges::any_of(settings_.shapes, is_bound))
+      given_.insert(port.name);
+  }
+  if (!given_.empty()) model_ = onnx::Model::open(settings_.file, {given_.begin(), given_.end()});
+}
+
+// A default of fixed extents is the same for all samples.
+bool UserModel::is_whole(const onnx::Port& port) const {
+  return given_.contains(port.name) && !starts_open(port);
+}
+
 // An input carries the batch when its first extent is open; a file that opens none has the batch of its
 // first input.
 void UserModel::find_batch() {
@@ -108,11 +126,13 @@ void UserModel::find_batch() {
   for (const onnx::Port& port : inputs)
     if (port.has_shape) shapes_[port.name] = std::vector<std::int64_t>(port.extents.size(), -1);
   if (takes_one_a_call()) return take_one_a_call();
-  if (std::ranges::none_of(inputs, starts_open))
+  const auto may_have_rows = [&](const onnx::Port& port) { return !is_whole(port); };
+  if (std::ranges::none_of(inputs,
+                           [&](const onnx::Port& port) { return may_have_rows(port) && starts_open(port); }))
     for (const onnx::Port& port : inputs)
-      if (fixed_batch_ == 0 && has_axes(port)) fixed_batch_ = port.extents[0].value;
+      if (fixed_batch_ == 0 && may_have_rows(port) && has_axes(port)) fixed_batch_ = port.extents[0].value;
   for (const onnx::Port& port : inputs)
-    batched_.push_back(fixed_batch_ == 0 ? starts_open(port) : has_axes(port));
+    batched_.push_back(may_have_rows(port) && (fixed_batch_ == 0 ? starts_open(port) : has_axes(port)));
 }
 
 void UserModel::take_one_a_call() {
@@ -130,7 +150,7 @@ bool UserModel::takes_one_a_call() const {
   std::set<std::int64_t> extents;
   bool open = false, others_open = false;
   for (const onnx::Port& port : model_.inputs()) {
-    if (!has_axes(port)) continue;
+    if (!has_axes(port) || is_whole(port)) continue;
     if (starts_open(port)) {
       if (!port.extents[0].symbol.empty()) symbols.insert(port.extents[0].symbol);
       open = true;
@@ -145,7 +165,8 @@ bool UserModel::takes_one_a_call() const {
 bool UserModel::arrays_have_an_axis_more() const {
   for (const onnx::Port& port : model_.inputs())
     if (const Tensor* array = array_for(arrays_, port.name, model_.inputs().size() == 1);
-        array && port.has_shape && array->shape().rank() == static_cast<int>(port.extents.size()) + 1)
+        array && port.has_shape && !given_.contains(port.name) &&
+        array->shape().rank() == static_cast<int>(port.extents.size()) + 1)
       return true;
   return false;
 }

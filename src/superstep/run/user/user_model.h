@@ -88,6 +88,8 @@ class UserModel {
 
   onnx::ImportOptions options(std::int64_t batch) const;
   onnx::Model::WithInitializers imported(std::int64_t batch) const;
+  void take_given_defaults();
+  bool is_whole(const onnx::Port& port) const;
   void find_batch();
   bool takes_one_a_call() const;
   bool arrays_have_an_axis_more() const;
@@ -111,7 +113,8 @@ class UserModel {
   std::map<std::string, std::vector<std::int64_t>, std::less<>> shapes_;
   std::map<std::string, std::int64_t, std::less<>> symbols_;
   std::vector<onnx::Bound> bounds_;
-  std::vector<bool> batched_;  // by input of the file
+  std::set<std::string> given_;  // inputs that have an initialiser and are given all the same
+  std::vector<bool> batched_;    // by input of the file
   std::shared_ptr<Imports> imports_ = std::make_shared<Imports>();
   std::int64_t fixed_batch_ = 0;
   bool one_a_call_ = false;

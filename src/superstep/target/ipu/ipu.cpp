@@ -10,6 +10,7 @@
 #include "superstep/base/text.h"
 #include "superstep/bsp/engine/engine.h"
 #include "superstep/op/core/definition.h"
+#include "superstep/target/ipu/chips/chip_options.h"
 #include "superstep/target/ipu/chips/chip_program.h"
 #include "superstep/target/ipu/lower/prepare.h"
 #include "superstep/target/ipu/lower/transfers.h"
@@ -176,7 +177,7 @@ class IpuTarget : public Target {
   std::unique_ptr<Executable> compile(const GraphAtBatch& model,
                                       const CompileOptions& options) const override {
     refuse_parts(options, name());
-    BatchedPorts ports = batched_ports(model, options.batch);
+    BatchedPorts ports = ports_of(model, options);
     ChipProgram program =
         lower_for(model, machine_, ports, options, {.progress = Shown("lowering", "operators")}, left_out_);
     try {

@@ -123,13 +123,12 @@ class CifarTask : public Task {
   std::vector<Metric> quality(std::span<const std::int64_t> indices,
                               std::span<const Tensor> outputs) const override {
     const auto scores = outputs[0].as<float>();
-    std::int64_t right = 0;
+    double right = 0;
     for (std::size_t i = 0; i < indices.size(); ++i) {
       const auto row = scores.subspan(i * cifar_classes, cifar_classes);
-      const auto best = std::ranges::max_element(row) - row.begin();
-      right += best == images_.labels[static_cast<std::size_t>(indices[i])];
+      right += is_highest(row, images_.labels[static_cast<std::size_t>(indices[i])]);
     }
-    const double accuracy = static_cast<double>(right) / static_cast<double>(indices.size());
+    const double accuracy = right / static_cast<double>(indices.size());
     return {quality_metric("accuracy", accuracy)};
   }
 

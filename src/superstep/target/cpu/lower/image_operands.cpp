@@ -2,30 +2,33 @@
 
 #include <fmt/format.h>
 
+#include "superstep/op/core/definition.h"
+#include "superstep/op/window/window.h"
 #include "superstep/target/cpu/kernels/convolution/window_columns.h"
 #include "superstep/target/cpu/kernels/move/copy.h"
 
 namespace superstep::target::cpu {
 namespace {
 
-// Padding at the start of each spatial axis; ONNX's SAME_UPPER puts the odd one at the end.
-std::vector<std::int64_t> pads_of(const Node& node, const Shape& input,
-                                  const std::vector<std::int64_t>& kernel,
-                                  const std::vector<std::int64_t>& strides,
-                                  const std::vector<std::int64_t>& dilations) {
-  const std::string mode = node.attributes.text("auto_pad", "NOTSET");
-  const std::size_t spatial = kernel.size();
-  std::vector<std::int64_t> pads =
-      node.attributes.integers("pads", std::vector<std::int64_t>(2 * spatial, 0));
-  if (mode != "SAME_UPPER" && mode != "SAME_LOWER") return pads;
-  for (std::size_t i = 0; i < spatial; ++i) {
-    const std::int64_t extent = input[static_cast<int>(i) + 2];
-    const std::int64_t outputs = (extent + strides[i] - 1) / strides[i];
-    const std::int64_t total =
-        std::max<std::int64_t>(0, (outputs - 1) * strides[i] + (kernel[i] - 1) * dilations[i] + 1 - extent);
-    pads[i] = mode == "SAME_UPPER" ? total / 2 : (total + 1) / 2;
+// An axis at a time, as the operator's own rules say.
+std::vector<op::Window> windows_of(const Graph& graph, const Node& node) {
+  const Shape &x = graph.type(node.inputs[0]).shape, &y = graph.type(node.outputs[0]).shape;
+  const std::vector<std::int64_t> image = op::spatial_extents(x);
+  if (node.op == "GlobalAveragePool") {
+    std::vector<op::Window> whole;
+    for (const std::int64_t extent : image) whole.push_back({.input = extent, .kernel = extent});
+    return whole;
   }
-  return pads;
+  if (node.op == "MaxPool" || node.op == "AveragePool") return op::pooling_windows(node.attributes, image);
+  if (node.op == "superstep.AveragePoolGradient")
+    return op::pooling_windows(node.attributes, op::spatial_extents(y));
+  const op::ProductKind kind = op::traits_of(node.op).product_kind;
+  if (kind == op::ProductKind::weight_gradient)
+    return op::convolution_windows(node.attributes, image, op::spatial_extents(y));
+  const std::vector<std::int64_t> kernel = op::spatial_extents(graph.type(node.inputs[1]).shape);
+  return kind == op::ProductKind::transposed_convolution
+             ? op::transposed_windows(node.attributes, image, kernel)
+             : op::convolution_windows(node.attributes, image, kernel);
 }
 
 // [N, C, H, W] or [N, C, D, H, W] without gaps.
@@ -80,30 +83,26 @@ std::expected<kernels::Image, Refusal> as_image(const Lowering& lowering, ValueI
   return image;
 }
 
-std::expected<kernels::Window, Refusal> window_of(const Node& node, const Shape& input,
-                                                  const std::vector<std::int64_t>& kernel) {
-  if (kernel.size() > 3) return refuse("window", fmt::format("a window over {} axes", kernel.size()));
-  const std::vector<std::int64_t> ones(kernel.size(), 1);
-  const auto strides = node.attributes.integers("strides", ones);
-  const auto dilations = node.attributes.integers("dilations", ones);
-  const auto pads = pads_of(node, input, kernel, strides, dilations);
+kernels::Window window_of(const Graph& graph, const Node& node) {
+  const std::vector<op::Window> axes = windows_of(graph, node);
   kernels::Window window;
-  const std::size_t last = kernel.size() - 1;
-  window.width = kernel[last];
-  window.stride_w = strides[last];
-  window.dilation_w = dilations[last];
-  window.pad_left = pads[last];
-  if (kernel.size() >= 2) {
-    window.height = kernel[last - 1];
-    window.stride_h = strides[last - 1];
-    window.dilation_h = dilations[last - 1];
-    window.pad_top = pads[last - 1];
+  const op::Window& across = axes.back();
+  window.width = across.kernel;
+  window.stride_w = across.stride;
+  window.dilation_w = across.dilation;
+  window.pad_left = across.pad_begin;
+  if (axes.size() >= 2) {
+    const op::Window& down = axes[axes.size() - 2];
+    window.height = down.kernel;
+    window.stride_h = down.stride;
+    window.dilation_h = down.dilation;
+    window.pad_top = down.pad_begin;
   }
-  if (kernel.size() == 3) {
-    window.depth = kernel[0];
-    window.stride_d = strides[0];
-    window.dilation_d = dilations[0];
-    window.pad_front = pads[0];
+  if (axes.size() == 3) {
+    window.depth = axes[0].kernel;
+    window.stride_d = axes[0].stride;
+    window.dilation_d = axes[0].dilation;
+    window.pad_front = axes[0].pad_begin;
   }
   return window;
 }
@@ -131,8 +130,7 @@ std::optional<ColumnConvolution> over_window_columns(const Lowering& lowering, c
   if (lowering.element_in_memory(x) != ElementType::f32 || !has_few_channels(node, lowering.type(x), weights))
     return std::nullopt;
   const auto image_y = as_image(lowering, y);
-  const auto window = window_of(node, shape, {weights.begin() + 2, weights.end()});
-  if (!image_y || !window) return std::nullopt;
+  if (!image_y) return std::nullopt;
   const Strides& strides = lowering.view(x).strides;
   const auto last = static_cast<std::size_t>(shape.rank() - 1);
   if (last == 4 && shape[2] > 1 && strides[2] != shape[3] * strides[3]) return std::nullopt;  // planes apart
@@ -145,13 +143,13 @@ std::optional<ColumnConvolution> over_window_columns(const Lowering& lowering, c
                                        .column = strides[last],
                                        .sample = strides[0],
                                        .channel = strides[1],
-                                       .window = *window,
+                                       .window = window_of(lowering.graph(), node),
                                        .outputs = image_y->width,
                                        .planes = dense.planes};
   auto kernel = kernels::prepare(columns);
   if (!kernel) return std::nullopt;
   ColumnConvolution result;
-  result.original = {.x = dense, .y = *image_y, .window = *window};
+  result.original = {.x = dense, .y = *image_y, .window = columns.window};
   result.convolution = result.original;
   result.convolution.x = kernels::columns_image(columns);
   result.convolution.window.width = result.convolution.window.stride_w =

@@ -15,10 +15,10 @@ namespace superstep::target::cpu {
 // with contiguous channels.
 std::expected<kernels::Image, Refusal> as_image(const Lowering& lowering, ValueId id);
 
-// The sliding window of a convolution or pooling node over an input of this shape; over one and two axes it
-// has depth 1, over one height 1 too.
-std::expected<kernels::Window, Refusal> window_of(const Node& node, const Shape& input,
-                                                  const std::vector<std::int64_t>& kernel);
+// The sliding window of a convolution, of its gradients or of a pooling, with the padding that all its
+// attributes together decide (op/window/window.h); over one and two axes it has depth 1, over one height 1
+// too.
+kernels::Window window_of(const Graph& graph, const Node& node);
 
 // A convolution of few channels as one over window columns (kernels/window_columns.h): the same packed
 // weights, fewer and longer products, and an input in any layout. Nothing where that gains nothing or cannot

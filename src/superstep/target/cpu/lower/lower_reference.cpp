@@ -1,4 +1,5 @@
-// The last resort: the reference evaluation of an operator, between copies in and out of the plan's memory.
+// The last resort: the reference evaluation of an operator, in the plan's memory where that is dense, else
+// between copies in and out of it.
 #include <cstring>
 
 #include "superstep/op/core/definition.h"
@@ -10,6 +11,13 @@ namespace {
 struct Port {
   graph::ValueType type;
   Strides strides;
+
+  bool is_dense() const { return strides == type.shape.row_major_strides(); }
+  // The memory itself, which others own.
+  Tensor over(const void* memory) const {
+    auto* bytes = const_cast<std::byte*>(static_cast<const std::byte*>(memory));
+    return Tensor::over(type.element, type.shape, std::shared_ptr<std::byte>(bytes, [](std::byte*) {}));
+  }
 };
 
 // Visits every element of a strided tensor: f(position in row-major order, offset in elements).
@@ -56,8 +64,9 @@ class ReferenceKernel : public kernels::Kernel {
     std::size_t slot = 0;
     for (const auto& port : inputs_)
       inputs.push_back(port ? gather(*port, arguments.inputs[slot++]) : Tensor());
+    std::size_t written = 0;
     for (const auto& port : outputs_)
-      outputs.push_back(port ? Tensor(port->type.element, port->type.shape) : Tensor());
+      outputs.push_back(port ? zeros(*port, arguments.outputs[written++]) : Tensor());
     op::EvaluateContext context{.attributes = attributes_, .inputs = {}, .outputs = {}};
     for (std::size_t i = 0; i < inputs.size(); ++i)
       context.inputs.push_back(inputs_[i] ? &inputs[i] : nullptr);
@@ -70,7 +79,15 @@ class ReferenceKernel : public kernels::Kernel {
   }
 
  private:
+  static Tensor zeros(const Port& port, void* memory) {
+    if (!port.is_dense()) return Tensor(port.type.element, port.type.shape);
+    Tensor tensor = port.over(memory);
+    if (tensor.byte_count() > 0) std::memset(memory, 0, tensor.byte_count());
+    return tensor;
+  }
+
   static Tensor gather(const Port& port, const void* memory) {
+    if (port.is_dense()) return port.over(memory);
     Tensor tensor(port.type.element, port.type.shape);
     const std::size_t size = size_in_bytes(port.type.element);
     const auto* source = static_cast<const std::byte*>(memory);
@@ -82,6 +99,7 @@ class ReferenceKernel : public kernels::Kernel {
   }
 
   static void scatter(const Port& port, const Tensor& tensor, void* memory) {
+    if (tensor.bytes() == memory) return;
     const std::size_t size = size_in_bytes(port.type.element);
     auto* target = static_cast<std::byte*>(memory);
     visit(port, [&](std::int64_t position, std::int64_t offset) {

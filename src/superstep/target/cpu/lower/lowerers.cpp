@@ -13,6 +13,7 @@
   pooling_lowerers,        \
   normalization_lowerers,  \
   lookup_lowerers,         \
+  index_range_lowerers,    \
   line_lowerers,           \
   segment_lowerers,        \
   resample_lowerers,       \

@@ -116,6 +116,7 @@ std::vector<Var> product_and_sum(const Node& node, const std::vector<Var>& in) {
                                {"transB", node.attributes.integer("transB", 0)}};
   const Var product = in[0].builder().node1("Gemm", {in[0], in[1]}, std::move(attributes));
   const double beta = node.attributes.number("beta", 1);
+  if (beta == 0) return {product};  // what is added then is not read: it may be NaN
   return {product + (beta == 1 ? in[2] : in[2] * beta)};
 }
 

@@ -47,10 +47,7 @@ std::optional<Convolution> product_as_convolution(const Graph& graph, const Node
   c.x = image_of(transposed ? y : x, convolution);
   c.y = image_of(transposed ? x : y, convolution);
   if (!convolution) return c;
-  const Shape& weights = graph.type(node.inputs[1]).shape;
-  const auto window = window_of(node, transposed ? y : x, {weights.begin() + 2, weights.end()});
-  if (!window) return std::nullopt;
-  c.window = *window;
+  c.window = window_of(graph, node);
   c.groups = node.attributes.integer("group", 1);
   return c;
 }

@@ -31,6 +31,7 @@ class Finder {
       for (ValueId input : graph.nodes()[i].inputs)
         if (input.valid()) consumers_[input.index()].push_back(NodeId(i));
     fusion_.group_of.assign(graph.node_count(), -1);
+    find_products_before();
   }
 
   Fusion run() {
@@ -68,21 +69,25 @@ class Finder {
     return fits ? group : -1;
   }
 
+  // Of every value, from what it is made of: chains may be as long as the graph.
+  void find_products_before() {
+    product_before_.resize(graph_.value_count());
+    for (std::size_t i = 0; i < graph_.node_count(); ++i)
+      for (ValueId output : graph_.nodes()[i].outputs)
+        if (output.valid()) product_before_[output.index()] = product_before(NodeId(i), output);
+  }
+
   // The product on bytes that a chain of operators with one reader each begins with, up to this value.
-  std::optional<NodeId> product_before(ValueId id) const {
-    while (graph_.value(id).kind == graph::ValueKind::computed && !leaves_[id.index()] &&
-           consumers_[id.index()].size() == 1) {
-      const NodeId producer = graph_.value(id).producer;
-      const Node& node = graph_.node(producer);
-      if (is_dequantized_product(graph_, node)) return producer;
-      if (!is_elementwise(graph_, node)) break;
-      const auto in_chain = [&](ValueId input) {
-        return input.valid() && graph_.type(input).shape == graph_.type(id).shape;
-      };
-      if (std::ranges::count_if(node.inputs, in_chain) != 1) break;
-      id = *std::ranges::find_if(node.inputs, in_chain);
-    }
-    return std::nullopt;
+  std::optional<NodeId> product_before(NodeId producer, ValueId id) const {
+    if (leaves_[id.index()] || consumers_[id.index()].size() != 1) return std::nullopt;
+    const Node& node = graph_.node(producer);
+    if (is_dequantized_product(graph_, node)) return producer;
+    if (!is_elementwise(graph_, node)) return std::nullopt;
+    const auto in_chain = [&](ValueId input) {
+      return input.valid() && graph_.type(input).shape == graph_.type(id).shape;
+    };
+    if (std::ranges::count_if(node.inputs, in_chain) != 1) return std::nullopt;
+    return product_before_[std::ranges::find_if(node.inputs, in_chain)->index()];
   }
 
   // A sum of what two products on bytes lead to: the earlier one is finished on its own, so that the later
@@ -92,8 +97,8 @@ class Finder {
     if (consumers_[output.index()].size() != 1) return false;
     const Node& sum = graph_.node(consumers_[output.index()].front());
     if (sum.op != "Add") return false;
-    const auto earlier = product_before(output);
-    const auto later = product_before(sum.inputs[sum.inputs[0] == output ? 1 : 0]);
+    const auto earlier = product_before_[output.index()];
+    const auto later = product_before_[sum.inputs[sum.inputs[0] == output ? 1 : 0].index()];
     return earlier && later && earlier->index() < later->index();
   }
 
@@ -121,6 +126,7 @@ class Finder {
   const std::vector<Section>& section_of_;
   const std::vector<bool>& excluded_;
   std::vector<std::vector<NodeId>> consumers_;
+  std::vector<std::optional<NodeId>> product_before_;  // by value
   Fusion fusion_;
 };
 

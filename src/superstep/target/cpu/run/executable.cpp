@@ -260,7 +260,7 @@ void CpuExecutable::run_steps(const Section& section, const Run& run, const Plac
     for (const Operand& operand : step.inputs) worker.inputs.push_back(address(operand, run, place, info));
     for (const Operand& operand : step.outputs) worker.outputs.push_back(address(operand, run, place, info));
     const double start = measured ? StepRecorder::now() : 0;
-    const int threads = run_kernel(*step.kernel, worker, place.all_threads);
+    const int threads = at_node(step, [&] { return run_kernel(*step.kernel, worker, place.all_threads); });
     if (measured) worker.recorder.add(section.first_step + i, recorded, start, StepRecorder::now(), threads);
     if (!exchanges) continue;
     complete_ranges(section.first_step - plan_.prepare.size() + i, place.group);

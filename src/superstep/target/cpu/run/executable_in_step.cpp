@@ -124,7 +124,7 @@ void CpuExecutable::gather_joint(const Run& run, const Step& step, std::size_t r
 void CpuExecutable::run_join(const Run& run, std::size_t step) {
   const double start = options_.measure_steps ? StepRecorder::now() : 0;
   gather_joint(run, plan_.body[step], 0);
-  plan_.body[step].join->join(joint_.of_each);
+  at_node(plan_.body[step], [&] { plan_.body[step].join->join(joint_.of_each); });
   if (options_.measure_steps)
     workers_[0].recorder.add(plan_.prepare.size() + step, -1, start, StepRecorder::now());
 }
@@ -137,15 +137,14 @@ void CpuExecutable::run_divided(const Run& run, std::size_t step, std::size_t ro
   const std::size_t count = joint_.of_each.size();
   const int threads = std::max(2, threads_that_pay_together(kernel.info(), {count, count}, pool_.threads()));
   const std::int64_t parts = kernel.info().parts;
-  pool_.parallel_for(
-      static_cast<std::int64_t>(count) * parts,
-      [&](std::int64_t item, int thread) {
-        const FlushDenormals flush(plan_.trains && thread != 0);
-        kernels::Arguments own = joint_.of_each[static_cast<std::size_t>(item / parts)];
-        own.scratch = workers_[static_cast<std::size_t>(thread)].scratch.data();
-        kernel.run_part(own, item % parts);
-      },
-      threads);
+  const auto run_item = [&](std::int64_t item, int thread) {
+    const FlushDenormals flush(plan_.trains && thread != 0);
+    kernels::Arguments own = joint_.of_each[static_cast<std::size_t>(item / parts)];
+    own.scratch = workers_[static_cast<std::size_t>(thread)].scratch.data();
+    kernel.run_part(own, item % parts);
+  };
+  at_node(plan_.body[step],
+          [&] { pool_.parallel_for(static_cast<std::int64_t>(count) * parts, run_item, threads); });
   const double each = options_.measure_steps ? (StepRecorder::now() - start) / static_cast<double>(count) : 0;
   double begin = start;
   for (std::size_t group = 0; group < groups(); ++group) {

@@ -15,6 +15,11 @@ bool is_training(const graph::Graph& graph) {
   return false;
 }
 
+BatchedPorts ports_of(const GraphAtBatch& model, const CompileOptions& options) {
+  const bool whole = options.chips.accumulate == 1 && options.chips.replicas == 1;
+  return batched_ports(model, options.batch, whole ? options.batch : 0);
+}
+
 std::int64_t micro_batch_of(const GraphAtBatch& model, const BatchedPorts& ports,
                             const CompileOptions& options) {
   const Chips& chips = options.chips;

@@ -12,6 +12,10 @@ namespace superstep::target::ipu {
 
 bool is_training(const graph::Graph& graph);
 
+// The model's ports. Where one micro-batch is the batch it is not built at another one, which a model may not
+// have: no port counts as batched then.
+BatchedPorts ports_of(const GraphAtBatch& model, const CompileOptions& options);
+
 // Samples of a micro-batch. Throws Error (invalid_argument) when the batch does not divide, (unsupported)
 // when the model mixes the samples of a batch.
 std::int64_t micro_batch_of(const GraphAtBatch& model, const BatchedPorts& ports,

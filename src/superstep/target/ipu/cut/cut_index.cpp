@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "superstep/op/core/definition.h"
+#include "superstep/op/move/index_map.h"
 #include "superstep/target/ipu/cut/cut_rules.h"
 
 namespace superstep::target::ipu {
@@ -45,7 +46,7 @@ struct RowsOfOthers {
 
   Tensor indices(const Tensor& given) const {
     return with_indices(given, stride, [&](std::int64_t index) {
-      const std::int64_t row = index < 0 ? index + all : index;
+      const std::int64_t row = op::checked_index(index, all);
       return row >= own.begin && row < own.end ? row - own.begin : own.size();
     });
   }

@@ -47,7 +47,10 @@ Cuts top_k(const Operation& op) {
   Cuts cuts = beside(op, {axis});
   if (op.output()[axis] != 1) return cuts;
   const bool largest = op.attributes->integer("largest", 1) != 0;
-  if (op.outputs.size() > 1 && op.outputs[1])
+  const bool places = op.outputs.size() > 1 && op.outputs[1];
+  if (!places && !largest && is_floating(op.inputs[0]->element))
+    return cuts;  // a minimum may be NaN, which this is not
+  if (places)
     cuts.combine = largest ? Combine::place_of_largest : Combine::place_of_smallest;
   else
     cuts.combine = largest ? Combine::maximum : Combine::minimum;

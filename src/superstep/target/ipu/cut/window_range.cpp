@@ -13,6 +13,9 @@ WindowRange forward_range(const op::Window& window, bsp::Interval positions) {
                 std::clamp<std::int64_t>(high, 0, window.input)};
   range.pad_begin = range.read.begin - low;
   range.pad_end = high - range.read.end;
+  if (range.read.size() > 0) return range;
+  range.pad_begin = high - low;  // all of it is padding, before the input or behind it
+  range.pad_end = 0;
   return range;
 }
 

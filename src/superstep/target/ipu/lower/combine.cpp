@@ -127,8 +127,11 @@ void combine_places(const CombineVertex& vertex) {
     for (std::size_t s = 1; s < part.weights.size(); ++s) {
       begin += static_cast<std::int64_t>(part.weights[s - 1]);
       const auto candidate = value(s, i), champion = value(best, i);
-      if (part.combine == Combine::place_of_largest ? !(candidate > champion) : !(candidate < champion))
-        continue;
+      // As TopK sorts: NaN is larger than any number.
+      const bool better = part.combine == Combine::place_of_largest
+                              ? !(candidate <= champion) && champion == champion
+                              : !(candidate >= champion) && candidate == candidate;
+      if (!better) continue;
       best = s;
       place = begin + partial<std::int64_t>(vertex, 1, s)[i];
     }
@@ -137,9 +140,28 @@ void combine_places(const CombineVertex& vertex) {
   }
 }
 
+bool wraps_around(Combine combine) { return combine == Combine::sum || combine == Combine::product; }
+
+// Integers that are too large wrap around, as those of one tile do.
+template <class T>
+void combine_integers(const CombineVertex& vertex) {
+  const CombinePart& part = *vertex.part;
+  const bool adds = part.combine == Combine::sum;
+  for (std::size_t i = 0; i < static_cast<std::size_t>(part.count); ++i) {
+    std::uint64_t value = adds ? 0 : 1;
+    for (std::size_t s = 0; s < part.weights.size(); ++s) {
+      const auto x = static_cast<std::uint64_t>(partial<T>(vertex, 0, s)[i]);
+      value = adds ? value + x : value * x;
+    }
+    result<T>(vertex, 0)[i] = static_cast<T>(value);
+  }
+}
+
 template <class T>
 void combine_values(const CombineVertex& vertex) {
   const CombinePart& part = *vertex.part;
+  if constexpr (std::is_integral_v<T>)
+    if (wraps_around(part.combine)) return combine_integers<T>(vertex);
   const auto n = static_cast<std::size_t>(part.count);
   for (std::size_t i = 0; i < n; ++i)
     result<T>(vertex, 0)[i] =

@@ -65,6 +65,8 @@ const std::string& OperatorLowering::class_of(const Work& work, const Placed& pl
   if (!added) return place->second;
   place->second = fmt::format("{}#{}{}", operation.node->op, prefix_, class_count_++);
   OperatorPart part;
+  part.node = operation.node->name.empty() ? operation.node->op
+                                           : fmt::format("{} '{}'", operation.node->op, operation.node->name);
   part.definition = &work.definition;
   part.attributes = placed.shape.attributes;
   part.places = places;

@@ -6,6 +6,7 @@
 #include "superstep/op/elementwise/arithmetic.h"
 #include "superstep/op/elementwise/cast.h"
 #include "superstep/op/elementwise/logic.h"
+#include "superstep/op/elementwise/unary.h"
 #include "superstep/op/move/creation.h"
 #include "superstep/op/move/movement.h"
 #include "superstep/op/move/view.h"
@@ -91,9 +92,13 @@ bool finds_first_place(const graph::Graph& graph, const graph::Node& node) {
          graph.type(node.inputs[0]).shape.element_count() > 0;
 }
 
+// NaN, which an order has as larger than any number, is found by both.
 void find_with_its_value(transform::Rewrite& rewrite, const graph::Node& node) {
   const Var x = rewrite.now(node.inputs[0]);
-  const Var place = op::top_k(x, 1, node.attributes.integer("axis", 0), node.op == "ArgMax").indices;
+  const bool turned = node.op == "ArgMin" && is_floating(x.element());
+  const Var place =
+      op::top_k(turned ? -x : x, 1, node.attributes.integer("axis", 0), turned || node.op == "ArgMax")
+          .indices;
   rewrite.replace(node, std::vector<Var>{op::reshape(place, rewrite.old().type(node.outputs[0]).shape)});
 }
 

@@ -2,6 +2,7 @@
 
 #include "superstep/base/stopwatch.h"
 #include "superstep/bsp/engine/engine.h"
+#include "superstep/target/ipu/chips/chip_options.h"
 #include "superstep/target/ipu/chips/chip_program.h"
 #include "superstep/target/ipu/ipu.h"
 
@@ -37,8 +38,7 @@ TimedChips timed_profile(const GraphAtBatch& model, std::string_view machine, co
                          LowerOptions lower_options) {
   const Stopwatch watch;
   lower_options.data = false;
-  const ChipProgram program =
-      lower_for(model, machine, batched_ports(model, options.batch), options, lower_options);
+  const ChipProgram program = lower_for(model, machine, ports_of(model, options), options, lower_options);
   return {counted(program.lowered, watch), program.layout};
 }
 

@@ -82,10 +82,7 @@ struct Workspace {
   }
 };
 
-void compute(void* object, unsigned worker) {
-  if (worker != 0) return;  // on the host one evaluation does the work of all contexts
-  const OperatorVertex& vertex = *static_cast<const OperatorVertex*>(object);
-  const OperatorPart& part = *vertex.part;
+void evaluate(const OperatorVertex& vertex, const OperatorPart& part) {
   thread_local Workspace space;
   if (space.part != part.number) space.take(part);
   std::vector<Tensor>&inputs = space.inputs, &outputs = space.outputs;
@@ -103,6 +100,16 @@ void compute(void* object, unsigned worker) {
     if (part.outputs[i].present) move(outputs[i], piece(), part.outputs[i], false);
 }
 
+void compute(void* object, unsigned worker) {
+  if (worker != 0) return;  // on the host one evaluation does the work of all contexts
+  const OperatorVertex& vertex = *static_cast<const OperatorVertex*>(object);
+  try {
+    evaluate(vertex, *vertex.part);
+  } catch (const Error& error) {
+    throw error.in(vertex.part->node);
+  }
+}
+
 std::int64_t moved(std::int64_t place, const std::vector<std::int64_t>& from,
                    const std::vector<std::int64_t>& to, const std::vector<std::int64_t>& begin,
                    std::int64_t sign) {
@@ -118,7 +125,20 @@ std::int64_t moved(std::int64_t place, const std::vector<std::int64_t>& from,
 }  // namespace
 
 std::int64_t PlaceBox::to_whole(std::int64_t place) const { return moved(place, part, whole, begin, 1); }
-std::int64_t PlaceBox::to_part(std::int64_t place) const { return moved(place, whole, part, begin, -1); }
+
+std::int64_t PlaceBox::to_part(std::int64_t place) const {
+  std::int64_t rest = place;
+  bool inside = place >= 0;
+  for (std::size_t axis = whole.size(); axis-- > 0; rest /= whole[axis]) {
+    const std::int64_t at = rest % whole[axis] - begin[axis];
+    inside = inside && at >= 0 && at < part[axis];
+  }
+  if (!inside || rest != 0)
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("index {} of input indices is no place of its own plane", place), {},
+                "run it on the cpu target");
+  return moved(place, whole, part, begin, -1);
+}
 
 std::string input_field(std::size_t i) { return fmt::format("in{}", i); }
 std::string output_field(std::size_t i) { return fmt::format("out{}", i); }

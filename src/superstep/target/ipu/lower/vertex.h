@@ -25,10 +25,12 @@ struct PlaceBox {
   std::vector<std::int64_t> begin;        // of the part, along every axis of the whole
   std::vector<std::int64_t> part, whole;  // extents
   std::int64_t to_whole(std::int64_t place) const;
+  // Throws Error (invalid_argument) where it is no place of the part.
   std::int64_t to_part(std::int64_t place) const;
 };
 
 struct OperatorPart {
+  std::string node;  // what is refused while it runs says where
   const op::Definition* definition = nullptr;
   graph::Attributes attributes;
   std::vector<Operand> inputs, outputs;

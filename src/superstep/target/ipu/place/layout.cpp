@@ -66,6 +66,8 @@ Views expand(const Operation& op, bsp::Graph&, const Operand& operand) {
 Views tile(const Operation& op, bsp::Graph&, const Operand& operand) {
   bsp::Tensor tensor = operand(0);
   for (int axis = 0; axis < tensor.rank(); ++axis)
+    if (op.output()[axis] == 0) tensor = tensor.slice(0, 0, axis);
+  for (int axis = 0; axis < tensor.rank(); ++axis)
     if (const std::int64_t times = tensor.shape()[axis] ? op.output()[axis] / tensor.shape()[axis] : 1;
         times > 1)
       tensor = tensor.broadcast(times, axis);
@@ -89,7 +91,7 @@ Views slice(const Operation& op, bsp::Graph&, const Operand& operand) {
     const int axis = normalize_axis(axes ? (*axes)[i] : static_cast<std::int64_t>(i), tensor.rank());
     const std::int64_t extent = op.input(0)[axis], step = steps ? (*steps)[i] : 1;
     std::int64_t start = (*starts)[i] < 0 ? (*starts)[i] + extent : (*starts)[i];
-    start = std::clamp<std::int64_t>(start, 0, step < 0 ? extent - 1 : extent);
+    start = std::clamp<std::int64_t>(start, 0, step < 0 ? std::max<std::int64_t>(0, extent - 1) : extent);
     tensor = slice_axis(tensor, axis, start, op.output()[axis], step);
   }
   return std::vector{tensor};

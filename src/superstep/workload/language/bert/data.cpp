@@ -38,7 +38,7 @@ std::vector<Metric> masked_quality(const Fields& fields, std::span<const std::in
   for (const ScoredWord& each : words) {
     loss += log_of_sum(each.scores) - each.scores[static_cast<std::size_t>(each.word)];
     least += bound.at(indices[each.row] * labels.shape()[1] + each.place);
-    right += std::ranges::max_element(each.scores) - each.scores.begin() == each.word;
+    right += is_highest(each.scores, each.word);
   }
   const double scored = std::max(1.0, static_cast<double>(words.size()));
   return {quality_metric("masked_loss", loss / scored, "nat"),
@@ -152,7 +152,7 @@ std::vector<Metric> pairs_quality(const Fields& fields, std::span<const std::int
       const auto label = static_cast<std::int64_t>(labels.at(indices[row] * pairs + pair));
       if (label < 0) continue;
       const std::size_t at = 2 * (row * static_cast<std::size_t>(pairs) + static_cast<std::size_t>(pair));
-      right += (scores[at + 1] > scores[at]) == (label == data::does_not_follow);
+      right += is_highest(scores.subspan(at, 2), label == data::does_not_follow ? 1 : 0);
       best += equal_counts(tokens_of(tokens, indices[row]), tokens_of(mask, indices[row]),
                            tokens_of(types, indices[row]),
                            static_cast<std::int32_t>(pair) + 1) == (label == data::follows);

@@ -47,7 +47,7 @@ std::vector<Metric> next_words_quality(const Fields& fields, std::span<const std
   double loss = 0, right = 0, count = 0;
   for (const NextWord& each : next_words_of(fields.at("tokens"), indices, outputs[0])) {
     loss += log_of_sum(each.scores) - each.scores[static_cast<std::size_t>(each.word)];
-    right += std::ranges::max_element(each.scores) - each.scores.begin() == each.word;
+    right += is_highest(each.scores, each.word);
     ++count;
   }
   count = std::max(1.0, count);

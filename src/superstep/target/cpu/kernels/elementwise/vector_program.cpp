@@ -1,5 +1,6 @@
 #include "superstep/target/cpu/kernels/elementwise/vector_program.h"
 
+#include <algorithm>
 #include <bit>
 
 namespace superstep::kernels {
@@ -63,12 +64,10 @@ VectorProgram::Value VectorProgram::input(ElementType type, Strides strides) {
 }
 
 VectorProgram::Value VectorProgram::constant(float value) {
-  for (std::size_t i = 0; i < nodes_.size(); ++i)
-    if (nodes_[i].kind == Kind::constant &&
-        std::bit_cast<std::uint32_t>(nodes_[i].value) == std::bit_cast<std::uint32_t>(value))
-      return static_cast<Value>(i);
-  nodes_.push_back({.kind = Kind::constant, .instruction = {}, .value = value, .strides = {}});
-  return static_cast<Value>(nodes_.size() - 1);
+  const auto [place, added] =
+      constants_.try_emplace(std::bit_cast<std::uint32_t>(value), static_cast<Value>(nodes_.size()));
+  if (added) nodes_.push_back({.kind = Kind::constant, .instruction = {}, .value = value, .strides = {}});
+  return place->second;
 }
 
 VectorProgram::Value VectorProgram::unary(VectorOp op, Value a) { return ternary(op, a, -1, -1); }
@@ -90,7 +89,9 @@ VectorProgram::Value VectorProgram::affine(VectorOp op, Activation activation, V
 }
 
 VectorProgram::Value VectorProgram::add(Instruction instruction) {
-  for (std::size_t i = 0; i < nodes_.size(); ++i)
+  // One that is the same comes behind its operands.
+  const Value last = std::max({instruction.a, instruction.b, instruction.c, instruction.d});
+  for (auto i = static_cast<std::size_t>(last + 1); i < nodes_.size(); ++i)
     if (nodes_[i].kind == Kind::instruction && nodes_[i].instruction == instruction)
       return static_cast<Value>(i);
   nodes_.push_back({.kind = Kind::instruction, .instruction = instruction, .strides = {}});

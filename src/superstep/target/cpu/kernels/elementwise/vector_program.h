@@ -13,6 +13,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <vector>
 
 #include "superstep/base/element_type.h"
@@ -157,6 +158,7 @@ class VectorProgram {
   std::vector<std::int64_t> extents_;
   std::int64_t sum_parts_ = 1;
   std::vector<Node> nodes_;
+  std::map<std::uint32_t, Value> constants_;  // by their bits
   std::vector<Output> outputs_;
 };
 

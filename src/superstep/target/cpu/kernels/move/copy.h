@@ -27,8 +27,8 @@ Prepared prepare(const StridedCopy& copy);
 StridedCopy from_nchw(const Image& image, ElementType user_type = ElementType::f32);
 StridedCopy to_nchw(const Image& image, ElementType user_type = ElementType::f32);
 
-// Row r of y is row index[r] of the table; a negative index counts from the end, as in ONNX Gather. An index
-// outside the table gives a row of zeros (gather) or is skipped (scatter).
+// Row r of y is row index[r] of the table; a negative index counts from the end, as in ONNX Gather. A run
+// throws Error (invalid_argument) on an index outside the table.
 // gather:  inputs table, index; outputs y.
 // scatter: y's gradient added into the table's (f32): inputs dy, index; outputs dtable, accumulated into in
 //          the order of r.

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "superstep/target/cpu/kernels/move/copy.h"
+#include "superstep/target/cpu/kernels/move/indexed_move.h"
 #include "superstep/target/cpu/kernels/rows/column_sum.h"
 
 namespace superstep::kernels {
@@ -13,13 +14,15 @@ namespace {
 class RowIndices {
  public:
   RowIndices(const GatherRows& g, const void* indices) : g_(g), indices_(indices) {}
-  // The row of the table, or -1 when the index lies outside.
+  // The row of the table; throws when the index lies outside.
   std::int64_t operator[](std::int64_t r) const {
     const std::int64_t index = g_.index_type == ElementType::i64
                                    ? static_cast<const std::int64_t*>(indices_)[r]
                                    : static_cast<const std::int32_t*>(indices_)[r];
     const std::int64_t row = index < 0 ? index + g_.table_rows : index;
-    return row >= 0 && row < g_.table_rows ? row : -1;
+    if (row < 0 || row >= g_.table_rows) [[unlikely]]
+      refuse_index(index, g_.table_rows);
+    return row;
   }
 
  private:
@@ -38,11 +41,7 @@ void gather_rows(const GatherRows& g, const Arguments& arguments, PartRange rang
   auto* y = static_cast<std::byte*>(arguments.outputs[0]);
   for (std::int64_t r = range.begin; r < range.end; ++r) {
     const std::int64_t row = rows[r];
-    std::byte* to = y + r * g.y_stride * size;
-    if (row < 0)
-      std::memset(to, 0, bytes);
-    else
-      std::memcpy(to, table + row * g.table_stride * size, bytes);
+    std::memcpy(y + r * g.y_stride * size, table + row * g.table_stride * size, bytes);
   }
 }
 
@@ -95,8 +94,7 @@ class ScatterAddKernel final : public Kernel {
     const auto* dy = static_cast<const float*>(arguments.inputs[0]);
     auto* table = static_cast<float*>(arguments.outputs[0]);
     for (std::int64_t r = 0; r < g_.rows; ++r)
-      if (const std::int64_t row = rows[r]; row >= 0)
-        add_row_(dy + r * g_.y_stride, 0, 1, g_.length, table + row * g_.table_stride);
+      add_row_(dy + r * g_.y_stride, 0, 1, g_.length, table + rows[r] * g_.table_stride);
   }
 
  private:

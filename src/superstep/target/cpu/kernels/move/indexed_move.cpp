@@ -37,12 +37,6 @@ struct Place {
   }
 };
 
-[[noreturn]] void refuse_index(std::int64_t index, std::int64_t extent) {
-  throw Error(ErrorCode::invalid_argument,
-              fmt::format("index {} is outside [{}, {})", index, -extent, extent),
-              "an index of a gather or scatter");
-}
-
 // The offsets that `count` index vectors give, `step` apart; together, since loops without exits are quick.
 template <class Index>
 void find_offsets(const Index* index, std::int64_t step, std::int64_t count,
@@ -84,8 +78,10 @@ struct Scattering {
     if constexpr (combination == Combination::replace) data = update;
     if constexpr (combination == Combination::add) data = sum(data, update);
     if constexpr (combination == Combination::multiply) data = product(data, update);
-    if constexpr (combination == Combination::largest) data = std::max(data, update);
-    if constexpr (combination == Combination::least) data = std::min(data, update);
+    // NaN is both, wherever it is.
+    if constexpr (combination == Combination::largest)
+      data = update > data || update != update ? update : data;
+    if constexpr (combination == Combination::least) data = update < data || update != update ? update : data;
   }
   // Data and updates are never one memory.
   static void move_dense(T* __restrict data, Update* __restrict other, std::int64_t count) {
@@ -345,6 +341,11 @@ Prepared made(const IndexedMove& given, MoveRow row, bool gathers) {
 }
 
 }  // namespace
+
+void refuse_index(std::int64_t index, std::int64_t extent) {
+  throw Error(ErrorCode::invalid_argument,
+              fmt::format("index {} of input indices lies outside [{}, {}]", index, -extent, extent - 1));
+}
 
 Prepared prepare_indexed_gather(const IndexedMove& move) {
   if (std::string fault = fault_of(move); !fault.empty()) return refuse("gather by index", fault);

@@ -37,6 +37,9 @@ struct IndexedMove {
   ElementType index_type = ElementType::i64;
 };
 
+// What runs throw on an index that is not in [-extent, extent).
+[[noreturn]] void refuse_index(std::int64_t index, std::int64_t extent);
+
 Prepared prepare_indexed_gather(const IndexedMove& move);
 Prepared prepare_indexed_scatter(const IndexedMove& move, Combination combination);
 

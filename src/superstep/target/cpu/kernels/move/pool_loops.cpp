@@ -58,7 +58,7 @@ void max_loop(const PoolRun& run) {
     V winner = constant(run.numbers[0]);
     for (std::int64_t tap = 1; tap < run.taps; ++tap) {
       const V v = load_first(operand<From>(run, tap) + x, n);
-      const Mask wins = hn::Or(hn::Gt(v, best), hn::IsNaN(v));
+      const Mask wins = hn::Or(hn::Gt(v, best), hn::AndNot(hn::IsNaN(best), hn::IsNaN(v)));  // the first NaN
       best = hn::IfThenElse(wins, v, best);
       winner = hn::IfThenElse(wins, constant(run.numbers[tap]), winner);
     }

@@ -84,9 +84,11 @@ class ResampleKernel final : public Kernel {
   }
 
  private:
-  // Rows of the result can be made apart where two passes go along rows and within them, in either order.
+  // Rows of the result can be made apart where two passes go along rows and within them, in either order. A
+  // single row, and rows of one element, can be taken for either: then it is the second.
   bool rows_within() const {  // rows first
-    return passes_.size() == 2 && passes_[0].outer == 1 && passes_[1].outer == passes_[0].outputs;
+    return passes_.size() == 2 && !rows_last() && passes_[0].outer == 1 &&
+           passes_[1].outer == passes_[0].outputs;
   }
   bool rows_last() const {
     return passes_.size() == 2 && passes_[1].outer == 1 && passes_[0].outer == passes_[1].inputs;

@@ -27,8 +27,7 @@ void take_indices(const Index* from, std::int64_t count, std::int64_t rows, std:
   if (!outside) return;
   const Index* const first = std::find_if(from, from + count, [&](Index i) { return i < -1 || i >= rows; });
   throw Error(ErrorCode::invalid_argument,
-              fmt::format("index {} is neither a row in [0, {}) nor -1, none", *first, rows),
-              "an index of rows");
+              fmt::format("index {} is neither a row in [0, {}) nor -1, none", *first, rows));
 }
 
 // A pack, or a range of a pack's columns where packs alone would not occupy the threads.

@@ -51,8 +51,16 @@ Form form_of(const Matmul& p, bool columns_inner) {
   return {p.batch, p.rows, p.columns, p.inner, a, b, c, false};
 }
 
-// Where c could be read either way (a row or a column), the way that leaves the left operand in place.
+bool has_channels(const Epilogue& epilogue) {
+  return std::ranges::any_of(epilogue.steps, [](const EpilogueStep& step) {
+    return step.op == EpilogueOp::bias || step.op == EpilogueOp::scale_channels;
+  });
+}
+
+// Where c could be read either way (a row or a column), the way that leaves the left operand in place; but
+// numbers for every channel say which dimension the channels are.
 Form choose_form(const Matmul& p) {
+  if (has_channels(p.epilogue) && (p.c.column == 1 || p.c.row == 1)) return form_of(p, p.c.column == 1);
   const bool columns_fit = p.c.column == 1 || p.columns == 1, rows_fit = p.c.row == 1 || p.rows == 1;
   if (columns_fit && rows_fit) {
     if (p.columns == 1) return form_of(p, p.c.column == 1 && p.c.row != 1);

@@ -104,7 +104,8 @@ class StatisticsKernel final : public Kernel {
     for (std::int64_t c = 0; c < s_.channels; ++c) {
       const float shift = sum[c] * scale;
       sum[c] = centre[c] + shift;
-      product[c] = std::max(0.0f, product[c] * scale - shift * shift);
+      const float variance = product[c] * scale - shift * shift;
+      product[c] = variance < 0 ? 0 : variance;  // NaN stays
     }
   }
 

@@ -29,14 +29,15 @@ struct RunningSum {
 };
 
 // y (i64, one a line): the place of the largest element, or of the smallest; of equals the first or the last.
-// What compares with nothing (NaN) is chosen where it comes first only. Slots: inputs x; outputs y.
+// NaN is more extreme than any number, as in NumPy. Slots: inputs x; outputs y.
 struct ExtremePlace {
   Lines lines;
   bool largest = true, last = false;
 };
 
 // The `count` largest elements of each line, or smallest, in order, and their places (i64): equals in the
-// order of theirs. Slots: inputs x; outputs y (values, of x's type), z (places).
+// order of theirs, NaN as larger than any number. Slots: inputs x; outputs y (values, of x's type), z
+// (places).
 struct ExtremeElements {
   Lines lines;
   std::int64_t count = 1;

@@ -97,10 +97,13 @@ void run_bundle(const RunningSum& s, const LineBundle& b) {
 
 // ---- places of extremes
 
+// As NumPy's argmax and argmin: NaN, which compares with nothing, is more extreme than any number.
 template <bool largest, bool last, class W>
 bool is_better(W candidate, W champion) {
-  if constexpr (last) return largest ? candidate >= champion : candidate <= champion;
-  return largest ? candidate > champion : candidate < champion;
+  if constexpr (last)
+    return !(largest ? candidate < champion : candidate > champion) &&
+           (champion == champion || candidate != candidate);
+  return !(largest ? candidate <= champion : candidate >= champion) && champion == champion;
 }
 
 // Of a contiguous line, by the champions of every 16th element.
@@ -125,7 +128,8 @@ std::int64_t place_in_line(const T* x, std::int64_t length) {
   for (std::int64_t k = 0; k < champions; ++k) {
     if (row[k] < 0) continue;
     const std::int64_t at = row[k] + k;
-    const bool equal = value[k] == best && (last ? at > place : at < place);
+    const bool same = value[k] == best || (value[k] != value[k] && best != best);
+    const bool equal = same && (last ? at > place : at < place);
     if (equal || is_better<largest, false>(value[k], best)) best = value[k], place = at;
   }
   for (; rest < length; ++rest)
@@ -184,6 +188,12 @@ struct Element {
   std::int64_t place;
 };
 
+// As NumPy sorts: NaN is larger than any number.
+template <bool largest, class W>
+bool comes_before(W a, W b) {
+  return largest ? !(a <= b) && b == b : !(a >= b) && a == a;
+}
+
 // Up to so many are kept in order while a line is gone through: most elements are then met once and left.
 constexpr std::int64_t few = 32;
 
@@ -195,24 +205,25 @@ struct Best {
 
   W worst() const { return elements[count - 1].value; }
   HWY_INLINE void offer(W value, std::int64_t place) {
-    if (filled == count && !is_better<largest, false>(value, worst())) return;
+    if (filled == count && !comes_before<largest>(value, worst())) return;
     std::int64_t at = filled < count ? filled++ : count - 1;
-    for (; at > 0 && is_better<largest, false>(value, elements[at - 1].value); --at)
+    for (; at > 0 && comes_before<largest>(value, elements[at - 1].value); --at)
       elements[at] = elements[at - 1];
     elements[at] = {value, place};
   }
 };
 
-// Offers what of 16 contiguous elements, or 8, is better than the worst that is kept; goes on until fewer are
-// left. Returns how far it came.
+// Offers what of 16 contiguous elements, or 8, is better than the worst that is kept, or compares with
+// nothing; goes on until fewer are left. Returns how far it came.
 template <bool largest>
 std::int64_t offer_vectors(Best<largest, float>& best, const float* x, std::int64_t i, std::int64_t length) {
   constexpr auto width = static_cast<std::int64_t>(lanes);
   for (; i + width <= length; i += width) {
     const V v = load(x + i), worst = constant(best.worst());
     std::uint8_t bytes[8] = {};
-    hn::StoreMaskBits(f32_tag, largest ? hn::Gt(v, worst) : hn::Lt(v, worst), bytes);
-    for (unsigned bits = bytes[0] | unsigned{bytes[1]} << 8; bits != 0; bits &= bits - 1) {
+    hn::StoreMaskBits(f32_tag, largest ? hn::Le(v, worst) : hn::Ge(v, worst), bytes);
+    const unsigned left = bytes[0] | unsigned{bytes[1]} << 8, all = (1u << width) - 1;
+    for (unsigned bits = ~left & all; bits != 0; bits &= bits - 1) {
       const std::int64_t at = i + std::countr_zero(bits);
       best.offer(x[at], at);
     }
@@ -235,8 +246,10 @@ template <class T, class W>
 void sort_all(const T* x, const ExtremeElements& e, Element<W>* elements) {
   const Lines& l = e.lines;
   const auto before = [largest = e.largest](const Element<W>& a, const Element<W>& c) {
-    if (a.value == c.value) return a.place < c.place;
-    return largest ? a.value > c.value : a.value < c.value;
+    const auto ahead = [largest](W v, W w) {
+      return largest ? comes_before<true>(v, w) : comes_before<false>(v, w);
+    };
+    return ahead(a.value, c.value) || (!ahead(c.value, a.value) && a.place < c.place);
   };
   for (std::int64_t i = 0; i < l.length; ++i) elements[i] = {widened(x[i * l.x_step]), i};
   std::partial_sort(elements, elements + e.count, elements + l.length, before);

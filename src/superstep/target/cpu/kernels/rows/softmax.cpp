@@ -149,7 +149,7 @@ void log_softmax_rows(const Softmax& s, const void* x_base, const void*, void* y
     Y* y = static_cast<Y*>(y_base) + row * s.y_stride;
     const V maximum = row_maximum(x, s.length);
     const V sum = exponentials(x, static_cast<void*>(nullptr), s.length, scale, maximum);
-    const V shift = hn::MulAdd(maximum, scale, hn::Log(f32_tag, sum));
+    const V shift = hn::MulAdd(maximum, scale, log(sum));
     for_each_vector(s.length, [&](std::int64_t i, std::size_t n) HWY_ATTR {
       store_first(hn::MulSub(load_first(x + i, n), scale, shift), y + i, n);
     });

@@ -11,17 +11,13 @@ using kernels::Image;
 
 std::expected<Convolution, Refusal> describe_convolution(const Lowering& lowering, const Node& node,
                                                          ValueId x, ValueId y, const ImageCopy* copy) {
-  const Shape& weights = lowering.shape(node.inputs[1]);
-  const std::vector<std::int64_t> kernel(weights.begin() + 2, weights.end());
   auto image_x = copy ? std::expected<Image, Refusal>(copy->image) : as_image(lowering, x);
   auto image_y = as_image(lowering, y);
   if (!image_x) return std::unexpected(image_x.error());
   if (!image_y) return std::unexpected(image_y.error());
-  auto window = window_of(node, lowering.shape(x), kernel);
-  if (!window) return std::unexpected(window.error());
   return Convolution{.x = *image_x,
                      .y = *image_y,
-                     .window = *window,
+                     .window = window_of(lowering.graph(), node),
                      .groups = node.attributes.integer("group", 1),
                      .constant_weights = lowering.graph().updates().empty()};
 }
@@ -62,16 +58,13 @@ Lowered lower_stem(Lowering& lowering, const Node& node, ProductTarget target) {
   if (shape[3] > 1 && strides[3] != 1) return refuse("first convolution", "its rows are not contiguous");
   const auto y = as_image(lowering, target.result);
   if (!y) return std::unexpected(y.error());
-  const Shape& weights = lowering.shape(node.inputs[1]);
-  const auto window = window_of(node, shape, {weights.begin() + 2, weights.end()});
-  if (!window) return std::unexpected(window.error());
   if (Lowered f32 = require_f32_weights(lowering, node.inputs[1]); !f32) return f32;
   if (node.inputs.size() > 2 && node.inputs[2].valid())
     if (Lowered bias = prepend_bias(lowering, node.inputs[2], target); !bias) return bias;
   const kernels::StemConvolution stem{
       .convolution = {.x = kernels::dense_image(shape[2], shape[3], shape[0], shape[1]),
                       .y = *y,
-                      .window = *window,
+                      .window = window_of(lowering.graph(), node),
                       .epilogue = target.epilogue},
       .x = {shape[1], shape[2], shape[3], strides[0], strides[1], strides[2]}};
   auto kernel = kernels::prepare(stem);
@@ -112,8 +105,6 @@ Lowered lower_over_columns(Lowering& lowering, const Node& node, ProductTarget t
 }  // namespace
 
 Lowered lower_convolution(Lowering& lowering, const Node& node, ProductTarget target, bool transposed) {
-  if (transposed && node.attributes.text("auto_pad", "NOTSET") != "NOTSET")
-    return refuse("input gradient", "automatic padding of a transposed convolution");
   if (!transposed && lowering.is_planar(target.product)) {
     Lowered planar = lower_planar(lowering, node, target);
     if (planar) return planar;

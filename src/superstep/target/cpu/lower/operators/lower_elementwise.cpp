@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <limits>
 #include <map>
 #include <set>
@@ -26,7 +27,7 @@ struct ActivationCall {
   float alpha = 0, beta = 0;
 };
 
-// Between bounds that are known; none where one is computed.
+// Between bounds that are known; none where one is computed, or NaN.
 std::optional<ActivationCall> clip_call(const Graph& graph, const Node& node) {
   const auto bound = [&](std::size_t input, double otherwise) -> std::optional<double> {
     if (node.inputs.size() <= input || !node.inputs[input].valid()) return otherwise;
@@ -34,7 +35,7 @@ std::optional<ActivationCall> clip_call(const Graph& graph, const Node& node) {
   };
   const auto low = bound(1, -std::numeric_limits<float>::infinity());
   const auto high = bound(2, std::numeric_limits<float>::infinity());
-  if (!low || !high) return std::nullopt;
+  if (!low || !high || std::isnan(*low) || std::isnan(*high)) return std::nullopt;
   return ActivationCall{Activation::clip, static_cast<float>(*low), static_cast<float>(*high)};
 }
 

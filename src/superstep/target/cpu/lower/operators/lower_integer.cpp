@@ -73,11 +73,7 @@ std::expected<IntegerConvolution, Refusal> describe(const Lowering& lowering, co
   IntegerConvolution convolution{
       .x = *x, .y = *y, .zero_point = static_cast<std::int32_t>(*zero_point), .epilogue = {}};
   if (product.op == "MatMulInteger") return convolution;
-  const Shape& weights = lowering.shape(product.inputs[1]);
-  const auto window =
-      window_of(product, lowering.shape(product.inputs[0]), {weights.begin() + 2, weights.end()});
-  if (!window) return std::unexpected(window.error());
-  convolution.window = *window;
+  convolution.window = window_of(lowering.graph(), product);
   convolution.groups = product.attributes.integer("group", 1);
   return convolution;
 }

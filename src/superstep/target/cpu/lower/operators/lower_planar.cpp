@@ -48,15 +48,12 @@ Lowered lower_planar(Lowering& lowering, const Node& node, ProductTarget target)
   const auto x = planes_of(lowering, node.inputs[0]), y = planes_of(lowering, target.result);
   if (!x) return std::unexpected(x.error());
   if (!y) return std::unexpected(y.error());
-  const Shape& weights = lowering.shape(node.inputs[1]);
-  const auto window = window_of(node, lowering.shape(node.inputs[0]), {weights.begin() + 2, weights.end()});
-  if (!window) return std::unexpected(window.error());
   if (node.inputs.size() > 2 && node.inputs[2].valid())
     if (Lowered bias = prepend_bias(lowering, node.inputs[2], target); !bias) return bias;
   if (Lowered operands = require_operands_as(lowering, target); !operands) return operands;
   auto kernel = kernels::prepare(kernels::PlanarConvolution{.batch = lowering.shape(node.inputs[0])[0],
                                                             .x = *x,
-                                                            .window = *window,
+                                                            .window = window_of(lowering.graph(), node),
                                                             .parts = {{*y, target.epilogue}}});
   if (!kernel) return std::unexpected(kernel.error());
   std::vector<DraftOperand> inputs{lowering.read(node.inputs[0]),
@@ -71,15 +68,12 @@ Lowered lower_planar_gradient(Lowering& lowering, const Node& node, ValueId resu
   const auto x = planes_of(lowering, node.inputs[0]), dy = planes_of(lowering, node.inputs[1]);
   if (!x) return std::unexpected(x.error());
   if (!dy) return std::unexpected(dy.error());
-  const Shape& weights = lowering.shape(result);
-  const auto window = window_of(node, lowering.shape(node.inputs[0]), {weights.begin() + 2, weights.end()});
-  if (!window) return std::unexpected(window.error());
   if (!lowering.is_row_major(result)) return refuse("planes", "the weights lie otherwise");
   const bool sums = lowering.can_accumulate(result);
   auto kernel =
       kernels::prepare(kernels::PlanarWeightGradient{.batch = lowering.shape(node.inputs[0])[0],
                                                      .x = *x,
-                                                     .window = *window,
+                                                     .window = window_of(lowering.graph(), node),
                                                      .parts = {{*dy, sums && !lowering.runs_once()}}});
   if (!kernel) return std::unexpected(kernel.error());
   lowering.skip_widening(node.outputs[0]);

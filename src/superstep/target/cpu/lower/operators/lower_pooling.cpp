@@ -12,12 +12,7 @@ std::expected<kernels::Pool, Refusal> describe(const Lowering& lowering, const N
   if (!image_y) return std::unexpected(image_y.error());
   if (node.attributes.integer("ceil_mode", 0) && node.attributes.integer("count_include_pad", 0))
     return refuse("pooling", "windows that reach past the padding, which they do not count");
-  const Shape& shape = lowering.shape(x);
-  const std::vector<std::int64_t> whole(shape.begin() + 2, shape.end());
-  const bool global = node.op == "GlobalAveragePool";
-  const auto window = window_of(node, shape, global ? whole : node.attributes.integers("kernel_shape"));
-  if (!window) return std::unexpected(window.error());
-  kernels::Pool pool{.x = *image_x, .y = *image_y, .window = *window};
+  kernels::Pool pool{.x = *image_x, .y = *image_y, .window = window_of(lowering.graph(), node)};
   if (node.op != "MaxPool")
     pool.pooling = node.attributes.integer("count_include_pad", 0) ? kernels::Pooling::average_with_padding
                                                                    : kernels::Pooling::average;

@@ -19,11 +19,10 @@ std::expected<kernels::Convolution, Refusal> describe(const Lowering& lowering, 
   const auto dy = as_image(lowering, node.inputs[1]);
   if (!x) return std::unexpected(x.error());
   if (!dy) return std::unexpected(dy.error());
-  const Shape& weights = lowering.shape(node.outputs[0]);
-  const auto window = window_of(node, lowering.shape(node.inputs[0]), {weights.begin() + 2, weights.end()});
-  if (!window) return std::unexpected(window.error());
-  return kernels::Convolution{
-      .x = *x, .y = *dy, .window = *window, .groups = node.attributes.integer("group", 1)};
+  return kernels::Convolution{.x = *x,
+                              .y = *dy,
+                              .window = window_of(lowering.graph(), node),
+                              .groups = node.attributes.integer("group", 1)};
 }
 
 kernels::KernelPointer clearing(std::size_t elements) {

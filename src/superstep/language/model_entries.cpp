@@ -7,6 +7,7 @@
 #include <span>
 
 #include "superstep/base/error.h"
+#include "superstep/base/json.h"
 #include "superstep/base/printable.h"
 #include "superstep/base/text.h"
 
@@ -198,7 +199,7 @@ std::string unknown(const std::string& name, const json& value,
   if (value.is_null()) return {};  // transformers writes it for what a model does not have
   for (const std::span<const KnownEntry> table : tables)
     if (const KnownEntry* entry = find(table, name))
-      return !entry->only || value == json::parse(entry->only)
+      return !entry->only || value == parse_json(entry->only)
                  ? std::string()
                  : fmt::format("{} (only {} is)", shown(name, value), entry->only);
   return shown(name, value);

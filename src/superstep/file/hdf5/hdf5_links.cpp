@@ -12,7 +12,7 @@ namespace {
 
 // A file of links that lead in circles, or that double from group to group, ends here.
 constexpr std::size_t most_links = 200'000;
-constexpr std::size_t deepest_group = 64;
+constexpr std::size_t deepest_group = 64;  // files of instruments have ten; chosen
 // Virtual data sets whose parts are virtual.
 constexpr int deepest_part = 8;
 
@@ -231,7 +231,11 @@ struct Walk {
     H5O_info_t info;
     if (H5Oget_info2(object.get(), &info, H5O_INFO_BASIC) < 0) return;
     const std::pair<unsigned long, haddr_t> here{info.fileno, info.addr};
-    if (std::ranges::find(above, here) != above.end() || above.size() == deepest_group) return;
+    if (std::ranges::find(above, here) != above.end()) return;
+    if (above.size() > deepest_group)
+      throw Error(ErrorCode::bad_file,
+                  fmt::format("its groups are nested deeper than {} levels", deepest_group),
+                  links.path_.string());
     above.push_back(here);
     group(object.get(), name + "/");
     above.pop_back();

@@ -1,6 +1,5 @@
 #include "superstep/base/thread_pool.h"
 
-
 #include <algorithm>
 #include <atomic>
 #include <chrono>

@@ -1,5 +1,5 @@
-/* A region that calls what only the host has, between two that run on tiles: whole arrays go back and forth, the last
- * element included. */
+/* A region that calls what only the host has, between two that run on tiles: whole arrays go back and forth,
+ * the last element included. */
 #include <stdio.h>
 #include <stdlib.h>
 

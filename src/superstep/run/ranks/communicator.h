@@ -53,7 +53,7 @@ Communicator& communicator();
 int launched_rank();
 int launched_size();
 bool launched_by_pmix();  // which does not say how many there are
-bool has_ranks();  // was the program built with MPI?
+bool has_ranks();         // was the program built with MPI?
 
 // The implementation that the build has chosen; internal.
 std::unique_ptr<Communicator> make_communicator();

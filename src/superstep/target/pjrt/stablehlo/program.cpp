@@ -79,10 +79,22 @@ std::string module_name(const std::string& name) {
   return text.empty() ? "graph" : text;
 }
 
+// Of each value, whether it is compared with another floating one for equality, as derivatives of extremes
+// are where the extreme came from. A compiler may compute a value once in every loop that reads it, rounded
+// in other ways: then the extreme equals nothing.
+std::vector<bool> compared_values(const Graph& graph) {
+  std::vector<bool> compared(graph.value_count(), false);
+  for (const Node& node : graph.nodes())
+    if (node.op == "Equal")
+      for (ValueId id : node.inputs)
+        if (is_floating(graph.type(id).element)) compared[id.index()] = true;
+  return compared;
+}
+
 class Writer {
  public:
   Writer(const Graph& graph, const ProgramOptions& options)
-      : graph_(graph), options_(options), values_(graph.value_count()) {}
+      : graph_(graph), options_(options), values_(graph.value_count()), compared_(compared_values(graph)) {}
 
   Program write() {
     for (const graph::Update& update : graph_.updates()) program_.changed.push_back(update.state);
@@ -139,7 +151,9 @@ class Writer {
     for (ValueId id : node.inputs) site.inputs.push_back(id.valid() ? value(id) : Value());
     const std::vector<Value> results = lower_node(site);
     for (std::size_t i = 0; i < node.outputs.size() && i < results.size(); ++i)
-      if (node.outputs[i].valid()) values_[node.outputs[i].index()] = results[i];
+      if (node.outputs[i].valid())
+        values_[node.outputs[i].index()] =
+            compared_[node.outputs[i].index()] ? emit_.unary("optimization_barrier", results[i]) : results[i];
   }
 
   Value refusals() {
@@ -169,6 +183,7 @@ class Writer {
   Emitter emit_;
   Program program_;
   std::vector<Value> values_;
+  const std::vector<bool> compared_;  // by value
   std::string signature_;
   int arguments_ = 0;
 };

@@ -137,7 +137,7 @@ def codes_of(command: str) -> tuple:
             r'(compare|records show) \d+', command):
         return (DONE, FAILED)
     # A device and its plug-in, which the reader has.
-    if re.search(r'--on (cuda|rocm|oneapi|tpu|tt|metal|pjrt)', command):
+    if command.startswith('compile ') or re.search(r'--on (cuda|rocm|oneapi|tpu|tt|metal|pjrt)', command):
         return (DONE, FAILED)
     # The translator is built where Clang's library is installed.
     return (DONE, FAILED) if command.startswith('openmp ') and shutil.which('superstep-cc') is None else (DONE,)
@@ -200,7 +200,7 @@ PREPARATIONS = {
         'train wallmodel --samples 400 --steps 1 --out run-wallmodel',
     ),
     'gravity-waves.md': (
-        'train gravity-wave-drag --set width=8 --samples 60 --steps 1 --out run-gravity-wave-drag',
+        'train gravity-wave-drag --set width=8 --samples 60 --batch 16 --steps 1 --out run-gravity-wave-drag',
     ),
     'polymers.md': (
         'generate polymer-gcn --samples 200 --out polymers.csv',

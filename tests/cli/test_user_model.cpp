@@ -114,7 +114,7 @@ TEST_F(UserModel, RefusesDataThatDoNotFit) {
   expect_refused("train mlp.onnx --data x.npy", 1, "has no array 'target'");
   expect_refused("train mlp.onnx", 2, "trained on data of your own");
   std::ofstream(folder_ / "words.txt") << "hello";
-  expect_refused("infer mlp.onnx --input words.txt", 2, "'.txt'");
+  expect_refused("infer mlp.onnx --input words.txt", 1, "words.txt: this is a text, not a file of arrays");
 }
 
 TEST_F(UserModel, RefusesWrongCalls) {

@@ -6,7 +6,7 @@
 #include <string>
 
 namespace boost::asio::ssl {
-class context;
+class context;  // NOLINT(readability-identifier-naming): the library's own
 }
 
 namespace superstep::edge {

@@ -18,6 +18,7 @@ int main(int count, char** words) {
   namespace http = boost::beast::http;
   http::request<http::string_body> request(http::verb::post, std::string("/v2/models/") + words[3] + "/infer",
                                            11);
+  request.set(http::field::host, std::string(words[1]) + ":" + words[2]);
   request.body() = "{\"inputs\":[{\"name\":\"" + std::string(words[4]) +
                    "\",\"datatype\":\"FP32\",\"shape\":" + shape + "],\"data\":[" + data + "]}]}";
   request.prepare_payload();

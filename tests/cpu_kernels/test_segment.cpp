@@ -170,7 +170,7 @@ TEST(Segment, AnIndexOutsideIsNamed) {
     }
     return "no error";
   };
-  const std::string three = "an index of rows: index 3 is neither a row in [0, 3) nor -1, none";
+  const std::string three = "index 3 is neither a row in [0, 3) nor -1, none";
   EXPECT_EQ(message(prepare_gather_packed(p), {data, bad}), three);
   EXPECT_EQ(message(prepare_segment_sum(p), {data, bad}), three);
   EXPECT_EQ(message(prepare_sparse_product(p), {data, bad, good, weight}), three);

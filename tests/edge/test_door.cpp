@@ -289,14 +289,23 @@ TEST(Door, AnnouncedBytesTakeNoMemory) {
 
 TEST(Door, OneAddressDoesNotTakeAllMemory) {
   const Served served({.most_body_bytes = 1 << 20}, {.peers = {.bytes = 1 << 20}}, 1 << 22);
+  const std::string half =
+      "POST /v2/models/m/infer HTTP/1.1\r\nHost: localhost\r\nContent-Length: 900000\r\n\r\n" +
+      std::string(500'000, ' ');
   std::vector<std::unique_ptr<RawClient>> greedy;
-  for (int i = 0; i < 8; ++i) {
+  const auto send_half = [&] {
     greedy.push_back(std::make_unique<RawClient>(served.port(), 2));
-    greedy.back()->send(
-        "POST /v2/models/m/infer HTTP/1.1\r\nHost: localhost\r\nContent-Length: 900000\r\n\r\n" +
-        std::string(500'000, ' '));
+    greedy.back()->send(half);
+  };
+  // The first has nearly all that its address may; only then do the others come.
+  send_half();
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+  while (served.budget.all() - served.budget.left() < 900'000 && std::chrono::steady_clock::now() < deadline)
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  for (int i = 0; i < 7; ++i) {
+    send_half();
+    EXPECT_EQ(status_of(greedy.back()->receive()), 429) << i;
   }
-  EXPECT_EQ(status_of(greedy.back()->receive()), 429);
   EXPECT_EQ(status_of(ask_once(served, post("/v2/models/m/infer", infer_body(served, 1)))), 200);
   greedy.clear();
   expect_all_given_back(served.budget);

@@ -299,7 +299,7 @@ struct Density {
 
 // Every number has its own value, so that one that lies elsewhere after reading is seen.
 TEST(ChainFile, KeepsEveryNumberOfAModelWithTwoNoises) {
-  const Density of(network("ptychonn-64", {"window=16"}, 60));
+  const Density of(network("ptychonn-64", {"window=32"}, 60));
   const Posterior& posterior = of.posterior;
   const auto scales = posterior.names_of_scales();
   ASSERT_EQ(scales.size(), 2U);

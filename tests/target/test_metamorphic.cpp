@@ -31,11 +31,9 @@ struct Model {
 
 void PrintTo(const Model& model, std::ostream* out) { *out << model.workload; }
 
-// None drops out: masks are a function of a sample's place in the batch.
 std::vector<Model> models() {
-  const std::vector<std::string> bert{"layers=2",  "width=32",      "heads=2",
-                                      "length=12", "vocabulary=80", "dropout=0"};
-  const std::vector<std::string> images{"size=32", "classes=10", "dropout=0"};
+  const std::vector<std::string> bert{"layers=2", "width=32", "heads=2", "length=12", "vocabulary=80"};
+  const std::vector<std::string> images{"size=32", "classes=10"};
   return {{"braggnn", {}},
           {"mlp", {}},
           {"cifar10-cnn", {}},
@@ -57,7 +55,7 @@ std::vector<Model> models() {
           {"autophasenn", {"size=32", "width=2"}},
           {"resnet50", {"size=32", "classes=10", "width=8"}},
           {"mobilenet-v3-small", images},
-          {"efficientnet-b0", {"size=32", "classes=10"}},
+          {"efficientnet-b0", {"size=64", "classes=10"}},
           {"bert-small", bert},
           {"bert-base-squad", bert},
           {"gpt2", {"layers=2", "width=32", "heads=2", "length=12", "positions=16", "vocabulary=80"}},
@@ -122,6 +120,12 @@ std::vector<Tensor> picked(std::span<const Tensor> from, const std::vector<bool>
   return to;
 }
 
+double largest(const Tensor& tensor) {
+  double value = 0;
+  for (std::int64_t i = 0; i < tensor.element_count(); ++i) value = std::max(value, std::abs(tensor.at(i)));
+  return value;
+}
+
 double root_mean_square(const Tensor& tensor) {
   double sum = 0;
   for (std::int64_t i = 0; i < tensor.element_count(); ++i) sum += tensor.at(i) * tensor.at(i);
@@ -134,7 +138,7 @@ void expect_same(std::span<const Tensor> actual, std::span<const Tensor> expecte
   ASSERT_EQ(actual.size(), expected.size());
   for (std::size_t i = 0; i < actual.size(); ++i) {
     ASSERT_EQ(actual[i].shape(), expected[i].shape());
-    const double allowed = tolerance * std::max(1e-3, root_mean_square(expected[i]));
+    const double allowed = tolerance * std::max(1e-3, largest(expected[i]));
     double worst = 0;
     for (std::int64_t k = 0; k < actual[i].element_count(); ++k) {
       const double difference = std::abs(actual[i].at(k) - expected[i].at(k));
@@ -203,13 +207,19 @@ class Metamorphic : public ::testing::TestWithParam<Model> {
   }
 };
 
-TEST_P(Metamorphic, AnswersAreOfSamplesAloneInF32) { expect_answers_of_samples_alone(Kind::f32, 1e-4); }
-TEST_P(Metamorphic, AnswersAreOfSamplesAloneInBf16) { expect_answers_of_samples_alone(Kind::bf16, 6e-2); }
-TEST_P(Metamorphic, AnswersAreOfSamplesAloneInBytes) { expect_answers_of_samples_alone(Kind::i8, 1e-1); }
+TEST_P(Metamorphic, AnswersAreOfSamplesAloneInF32) { expect_answers_of_samples_alone(Kind::f32, 3e-5); }
+TEST_P(Metamorphic, AnswersAreOfSamplesAloneInBf16) { expect_answers_of_samples_alone(Kind::bf16, 3e-2); }
+TEST_P(Metamorphic, AnswersAreOfSamplesAloneInBytes) { expect_answers_of_samples_alone(Kind::i8, 5e-2); }
+
+// Masks are a function of a sample's place in the batch.
+bool drops_out(const graph::Graph& step) {
+  return std::ranges::find(step.nodes(), "superstep.RandomMask", &graph::Node::op) != step.nodes().end();
+}
 
 // Statistics of a normalisation are of the whole batch, so the step is of one micro-batch.
 TEST_P(Metamorphic, TrainingMindsNeitherOrderNorRepetition) {
   const GraphAtBatch step = [](std::int64_t samples) { return trained(GetParam(), samples); };
+  if (drops_out(step(batch))) GTEST_SKIP() << "it drops out";
   const auto once = compiled(step, {.batch = batch, .micro_batch = batch});
   const auto twice = compiled(step, {.batch = 2 * batch, .micro_batch = 2 * batch});
   const auto in = of_samples(once->inputs(), twice->inputs());

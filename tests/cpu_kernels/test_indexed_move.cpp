@@ -174,7 +174,8 @@ TEST(IndexedMove, NamesAnIndexThatLiesOutside) {
     run_kernel(*require_kernel(prepare_indexed_gather(move)), {data, index}, {y});
     FAIL();
   } catch (const Error& error) {
-    EXPECT_NE(std::string(error.what()).find("index 3 of input indices lies outside [-3, 2]"), std::string::npos);
+    EXPECT_NE(std::string(error.what()).find("index 3 of input indices lies outside [-3, 2]"),
+              std::string::npos);
   }
   IndexedMove wrong = move;
   wrong.index_type = ElementType::f32;

@@ -33,7 +33,8 @@ void PrintTo(const Model& model, std::ostream* out) { *out << model.workload; }
 
 std::vector<Model> models() {
   const std::vector<std::string> bert{"layers=2", "width=32", "heads=2", "length=12", "vocabulary=80"};
-  const std::vector<std::string> images{"size=32", "classes=10"};
+  // Down to images of two pixels: of one, in bf16 and one at a time, these do not compile yet.
+  const std::vector<std::string> images{"size=64", "classes=10"};
   return {{"braggnn", {}},
           {"mlp", {}},
           {"cifar10-cnn", {}},

@@ -165,12 +165,14 @@ TEST_P(ZooOnDevice, TrainsAsTheReferenceDoes) {
   test::expect_steps_alike(*device.executable, *reference.executable, GetParam(), device.inputs);
 }
 
-INSTANTIATE_TEST_SUITE_P(Models, ZooOnDevice, ::testing::ValuesIn(test::models()), [](const auto& instance) {
-  std::string name = testing::PrintToString(instance.param);
-  std::ranges::replace_if(
-      name, [](char c) { return !std::isalnum(static_cast<unsigned char>(c)); }, '_');
-  return name + "_" + std::to_string(instance.index);
-});
+INSTANTIATE_TEST_SUITE_P(Models, ZooOnDevice, ::testing::ValuesIn(test::zoo_models()),
+                         [](const auto& instance) {
+                           std::string name = testing::PrintToString(instance.param);
+                           std::ranges::replace_if(
+                               name, [](char c) { return !std::isalnum(static_cast<unsigned char>(c)); },
+                               '_');
+                           return name + "_" + std::to_string(instance.index);
+                         });
 
 }  // namespace
 }  // namespace superstep

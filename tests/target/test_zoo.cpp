@@ -28,7 +28,7 @@ using target::GraphAtBatch;
 using test::random_input;
 
 using test::Model;
-using test::models;
+using test::zoo_models;
 
 std::vector<Tensor> inputs_of(const Executable& executable) {
   std::vector<Tensor> inputs;
@@ -108,7 +108,7 @@ TEST_P(Zoo, LearnsOneBatch) {
   EXPECT_GT(learn(0), 0.9);  // the control: without a learning rate nothing is learnt
 }
 
-INSTANTIATE_TEST_SUITE_P(Models, Zoo, ::testing::ValuesIn(models()));
+INSTANTIATE_TEST_SUITE_P(Models, Zoo, ::testing::ValuesIn(zoo_models()));
 
 // By their published recipes: optimiser, smoothed labels, averages, masks. A step's length hardly depends on
 // the gradient's there, so that a parameter whose gradient is rounding may be a step away.

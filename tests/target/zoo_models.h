@@ -37,7 +37,7 @@ inline void PrintTo(const Model& model, std::ostream* out) {
 // Where few samples are left to normalise over, one rectifier on the other side of its kink moves a gradient
 // by some hundredths: hence the tolerance of the deepest model. Without kinks it is held to a two-hundredth
 // of that, which is twice what others are: its fifty layers add up the rounding of Winograd's sums.
-inline std::vector<Model> models() {
+inline std::vector<Model> zoo_models() {
   return {{"ptychonn-64", {"window=16"}, 2},
           {"ptychonn-128", {"window=16"}, 2},
           {"cookienetae",

@@ -21,7 +21,8 @@ constexpr auto width = static_cast<std::int64_t>(lanes);
 // ---- operations: structures with a static function over vectors
 
 HWY_INLINE V truth(Mask mask) { return hn::IfThenElseZero(mask, constant(1)); }
-HWY_INLINE Mask is_true(V v) { return hn::Ne(v, hn::Zero(f32_tag)); }
+// NaN is true, which is not equal to itself: a comparison for inequality that is ordered would say no.
+HWY_INLINE Mask is_true(V v) { return hn::Not(hn::Eq(v, hn::Zero(f32_tag))); }
 // The first operand when it is NaN, as both ONNX and IEEE 754-2019 maximum have it.
 HWY_INLINE V nan_or(V a, V otherwise) { return hn::IfThenElse(hn::IsNaN(a), a, otherwise); }
 

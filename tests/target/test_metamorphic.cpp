@@ -33,8 +33,7 @@ void PrintTo(const Model& model, std::ostream* out) { *out << model.workload; }
 
 std::vector<Model> models() {
   const std::vector<std::string> bert{"layers=2", "width=32", "heads=2", "length=12", "vocabulary=80"};
-  // Down to images of two pixels: of one, in bf16 and one at a time, these do not compile yet.
-  const std::vector<std::string> images{"size=64", "classes=10"};
+  const std::vector<std::string> images{"size=32", "classes=10"};  // down to images of one pixel
   return {{"braggnn", {}},
           {"mlp", {}},
           {"cifar10-cnn", {}},
@@ -56,7 +55,7 @@ std::vector<Model> models() {
           {"autophasenn", {"size=32", "width=2"}},
           {"resnet50", {"size=32", "classes=10", "width=8"}},
           {"mobilenet-v3-small", images},
-          {"efficientnet-b0", {"size=64", "classes=10"}},
+          {"efficientnet-b0", images},
           {"bert-small", bert},
           {"bert-base-squad", bert},
           {"gpt2", {"layers=2", "width=32", "heads=2", "length=12", "positions=16", "vocabulary=80"}},

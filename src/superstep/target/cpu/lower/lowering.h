@@ -95,6 +95,10 @@ class Lowering {
   // the widened value; else `id` itself. Whoever writes it says so by skip_widening(id).
   ValueId widened(ValueId id) const;
   void skip_widening(ValueId id);
+  // The first value behind the conversions of precision in front of `id` that lies in memory: one that its
+  // fusion group alone reads does not. `id` itself where there is none.
+  ValueId unrounded(ValueId id) const;
+  bool is_stored(ValueId id) const;
   // The node is computed by the step of another one (fused into it).
   void mark_done(NodeId id) { done_[id.index()] = true; }
   bool is_done(NodeId id) const { return done_[id.index()]; }

@@ -70,6 +70,22 @@ ValueId Lowering::widened(ValueId id) const {
   return reader.outputs[0];
 }
 
+bool Lowering::is_stored(ValueId id) const {
+  const graph::Value& value = graph_.value(id);
+  if (value.kind != graph::ValueKind::computed) return true;
+  const int group = fusion_.group_of[value.producer.index()];
+  return group < 0 || fusion_.groups[static_cast<std::size_t>(group)].root == value.producer;
+}
+
+ValueId Lowering::unrounded(ValueId id) const {
+  ValueId last = id;
+  while (const auto source = before_cast(graph_, id)) {
+    id = *source;
+    if (is_stored(id)) last = id;
+  }
+  return last;
+}
+
 void Lowering::skip_widening(ValueId id) {
   if (widened(id) != id) mark_done(consumers(id)[0]);
 }

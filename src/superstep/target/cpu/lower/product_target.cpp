@@ -46,7 +46,7 @@ void append(std::vector<DraftOperand>& inputs, Lowering& lowering, const std::ve
 DraftOperand packed_weights(Lowering& lowering, const kernels::Convolution& convolution,
                             const kernels::KernelInfo& info, ValueId weights, kernels::WeightOrder order,
                             ElementType operand_type) {
-  const ValueId source = behind_casts(lowering.graph(), weights);
+  const ValueId source = lowering.unrounded(weights);
   // Weights have the type of what they are multiplied with; layouts of pairs are bf16's alone, and what a
   // kernel makes of its own weights has the type of its products.
   const bool pairs = info.weights == kernels::WeightLayout::taps_in_out_pairs ||
@@ -63,17 +63,17 @@ DraftOperand packed_weights(Lowering& lowering, const kernels::Convolution& conv
 }
 
 Lowered require_f32_weights(const Lowering& lowering, ValueId weights) {
-  const ElementType element = lowering.element_in_memory(behind_casts(lowering.graph(), weights));
+  const ElementType element = lowering.element_in_memory(lowering.unrounded(weights));
   if (element == ElementType::f32) return {};
   return refuse("product", fmt::format("weights in {}", superstep::name_of(element)));
 }
 
 Lowered prepend_bias(const Lowering& lowering, ValueId bias, ProductTarget& target) {
-  if (lowering.type(behind_casts(lowering.graph(), bias)).element != ElementType::f32)
+  if (lowering.type(lowering.unrounded(bias)).element != ElementType::f32)
     return refuse("product", "a bias that is not in f32");
   target.epilogue.steps.insert(target.epilogue.steps.begin(),
                                kernels::EpilogueStep{.op = kernels::EpilogueOp::bias});
-  target.operands.insert(target.operands.begin(), behind_casts(lowering.graph(), bias));
+  target.operands.insert(target.operands.begin(), lowering.unrounded(bias));
   return {};
 }
 

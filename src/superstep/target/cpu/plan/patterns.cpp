@@ -29,13 +29,17 @@ std::optional<double> uniform_constant(const Graph& graph, ValueId id) {
   return first;
 }
 
+std::optional<ValueId> before_cast(const Graph& graph, ValueId id) {
+  if (graph.value(id).kind != graph::ValueKind::computed) return std::nullopt;
+  const Node& node = graph.node(graph.value(id).producer);
+  if (node.op != "Cast") return std::nullopt;
+  const ElementType from = graph.type(node.inputs[0]).element;
+  if (!is_floating(from) || from == ElementType::f16) return std::nullopt;
+  return node.inputs[0];
+}
+
 ValueId behind_casts(const Graph& graph, ValueId id) {
-  while (graph.value(id).kind == graph::ValueKind::computed) {
-    const Node& node = graph.node(graph.value(id).producer);
-    const ElementType from = graph.type(node.inputs[0]).element;
-    if (node.op != "Cast" || !is_floating(from) || from == ElementType::f16) break;
-    id = node.inputs[0];
-  }
+  while (const auto source = before_cast(graph, id)) id = *source;
   return id;
 }
 

@@ -15,6 +15,10 @@ using graph::ValueId;
 // The value of a constant all of whose elements are equal.
 std::optional<double> uniform_constant(const Graph& graph, ValueId id);
 
+// What a conversion of precision reads; nothing where `id` is not made by one, or comes from f16, which
+// rounds.
+std::optional<ValueId> before_cast(const Graph& graph, ValueId id);
+
 // A parameter behind the conversions of precision in front of it; f16 is left to round it.
 ValueId behind_casts(const Graph& graph, ValueId id);
 

@@ -91,7 +91,7 @@ Lowered lower_stored(Lowering& lowering, const MatrixProduct& product, const Den
   if (lowering.graph().updates().empty() || !lowering.runs_once() || lowering.section() != Section::body)
     return refuse("stored weights", "packed weights are read more than once");
   if (rows > most_stored_rows) return refuse("stored weights", "packing costs little beside so many rows");
-  const ValueId weights = behind_casts(lowering.graph(), product.b);
+  const ValueId weights = lowering.unrounded(product.b);
   const auto source = kernels::best_source(rows, layer.out_in, layer.x.type);
   kernels::StoredProduct stored{.rows = rows,
                                 .in = layer.x.channels,

@@ -336,7 +336,7 @@ class EpilogueMatcher {
   }
 
   bool add_operand(kernels::EpilogueOp op, ValueId id) {
-    return is_channel_vector(id) ? add_channel_step(op, id) : add_tensor_step(op, id);
+    return (is_channel_vector(id) && add_channel_step(op, id)) || add_tensor_step(op, id);
   }
 
   bool is_channel_vector(ValueId id) const {
@@ -349,7 +349,7 @@ class EpilogueMatcher {
 
   // Epilogues read f32: what was rounded for them is read before that.
   bool add_channel_step(kernels::EpilogueOp op, ValueId id) {
-    id = behind_casts(graph_, id);
+    id = lowering_.unrounded(id);
     if (lowering_.type(id).element != ElementType::f32) return false;
     if (op == kernels::EpilogueOp::add)
       result_.epilogue.bias();

@@ -57,7 +57,7 @@ Lowered lower_planar(Lowering& lowering, const Node& node, ProductTarget target)
                                                             .parts = {{*y, target.epilogue}}});
   if (!kernel) return std::unexpected(kernel.error());
   std::vector<DraftOperand> inputs{lowering.read(node.inputs[0]),
-                                   lowering.read(behind_casts(lowering.graph(), node.inputs[1]))};
+                                   lowering.read(lowering.unrounded(node.inputs[1]))};
   append(inputs, lowering, target.operands);
   lowering.emit(target.op, target.name, std::move(*kernel), std::move(inputs),
                 {lowering.write(target.result)});

@@ -134,6 +134,14 @@ TEST(Offload, HalosAreThePerimeter) {
   EXPECT_EQ(heat.exchanged_bytes, 100u * 4 * (24 * 16 * 2 + 9 * 4 + 12 * 2));
   ASSERT_EQ(run.report.captured.size(), 1u);
   EXPECT_EQ(run.report.captured[0], "50 x (2 steps)");
+  // The parts of all rows are the machine's cycles, and each has its share.
+  std::uint64_t cycles = 0;
+  for (const ReportRow& each : run.report.rows) cycles += each.cycles();
+  EXPECT_EQ(cycles, run.report.cycles);
+  for (const std::uint64_t part : {heat.compute, heat.exchange, heat.sync}) {
+    EXPECT_GT(part, 0u);
+    EXPECT_LT(part, run.report.cycles);
+  }
   // 16 x 16 cells in six shares of rows, the fullest of 3: 20 + 3 rows of 3 + 48 cells of 12 cycles.
   EXPECT_EQ(heat.compute, 100u * 6 * (20 + 3 * 3 + 48 * 12));
 }

@@ -165,6 +165,10 @@ TEST(Refusals, OfTheDevice) {
             std::string::npos);
   EXPECT_NE(error_of([&] { offload.enter(b.data() + 5, "b", ElementType::f32, 3, Enter::to); }).find("alias"),
             std::string::npos);
+  EXPECT_NE(
+      error_of([&] { offload.enter(b.data() + 98, "b", ElementType::f32, 1, Enter::to); }).find("alias"),
+      std::string::npos)
+      << "the last element";
   EXPECT_NE(error_of([&] { offload.update_from(a.data(), 50, 101); }).find("unmapped"), std::string::npos);
   EXPECT_NE(error_of([&] { offload.leave(&offload, Leave::from); }).find("unmapped"), std::string::npos);
 }

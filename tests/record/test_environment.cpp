@@ -1,6 +1,7 @@
 // What every result says of the machine: every group is there, and null stands for what is not known.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <sched.h>
 #include <unistd.h>
 
 #include <fstream>
@@ -48,6 +49,10 @@ TEST(HostLoad, SharesOutTheTimeThatPassed) {
   EXPECT_EQ(load.warning(),
             "the machine was busy: 50 % of its processors' time went to other work, 10 % to the hypervisor");
 
+  write(5'000'000 + 100'000, 7'000'000 + 300'000, 100'000 + 600'000);
+  EXPECT_EQ(load.warning(),
+            "the machine was busy: 10 % of its processors' time went to other work, 60 % to the hypervisor");
+
   write(5'000'000 + 30'000, 7'000'000 + 970'000, 100'000);
   EXPECT_EQ(load.record()["busy"], false);
   EXPECT_TRUE(load.warning().empty());
@@ -72,6 +77,29 @@ TEST(Environment, HasEveryGroupAndNullForWhatIsNotKnown) {
   EXPECT_EQ(record["placement"]["threads"], 2);
   EXPECT_TRUE(record["placement"]["numa_policy"].is_null());
   EXPECT_TRUE(environment_record(1)["host"]["load"].is_null());
+}
+
+TEST(Environment, SaysWhatTheKernelIsSetTo) {
+  std::ifstream file("/proc/sys/kernel/randomize_va_space");
+  std::string line;
+  if (!std::getline(file, line)) GTEST_SKIP() << "/proc says nothing of address space layout";
+  EXPECT_EQ(environment_record(1)["host"]["aslr"], line);
+}
+
+TEST(Environment, NamesTheProcessorsItMayRunOn) {
+  cpu_set_t before;
+  CPU_ZERO(&before);
+  ASSERT_EQ(sched_getaffinity(0, sizeof before, &before), 0);
+  std::vector<int> allowed;
+  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu)
+    if (CPU_ISSET(cpu, &before)) allowed.push_back(cpu);
+  EXPECT_EQ(environment_record(1)["placement"]["affinity"], nlohmann::json(allowed));
+  cpu_set_t one;
+  CPU_ZERO(&one);
+  CPU_SET(allowed.back(), &one);
+  ASSERT_EQ(sched_setaffinity(0, sizeof one, &one), 0);
+  EXPECT_EQ(environment_record(1)["placement"]["affinity"], nlohmann::json({allowed.back()}));
+  sched_setaffinity(0, sizeof before, &before);
 }
 
 // /proc/cpuinfo says MHz, and the clock may change from one look to the next.

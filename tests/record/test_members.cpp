@@ -49,6 +49,15 @@ TEST(Members, AreTakenWhereTheyAreOfTheirKind) {
   EXPECT_EQ(object_member(mixed(), "object"), (json{{"a", 1}}));
 }
 
+TEST(Results, HoldWhatIsAdded) {
+  Result result;
+  EXPECT_EQ(result.find("step_time"), nullptr);
+  result.add("step_time", 0.25, "s");
+  ASSERT_NE(result.find("step_time"), nullptr);
+  EXPECT_EQ(result.find("step_time")->value, 0.25);
+  EXPECT_EQ(result.find("step_time")->unit, "s");
+}
+
 TEST(Results, AreNamedByWhatTheyAreOf) {
   EXPECT_EQ(usual_id({.command = "bench"}), "bench");
   EXPECT_EQ(usual_id({.command = "bench", .workload = "mlp"}), "mlp-bench");

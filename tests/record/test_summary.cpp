@@ -14,6 +14,7 @@ namespace {
 TEST(Summary, OfKnownNumbers) {
   const std::vector<double> samples{5, 1, 3, 2, 4};
   const Summary s = summarize(samples);
+  EXPECT_EQ(s.count, 5U);
   EXPECT_EQ(s.median, 3);
   EXPECT_EQ(s.mean, 3);
   EXPECT_NEAR(s.stddev, std::sqrt(2.5), 1e-12);
@@ -91,6 +92,15 @@ TEST(Summary, ClusteringIsTheVarianceOfBlocks) {
 }
 
 // The most that there can be: all of each half of the time on one side.
+// What equals the median is half below it: samples of a coarse clock are not clustered.
+TEST(Summary, EqualSamplesAreNotClustered) {
+  const Summary s = summarize(std::vector<double>(40, 2.5));
+  EXPECT_EQ(s.clustering, 1);
+  EXPECT_EQ(s.drift, 0);
+  EXPECT_EQ(s.low, 2.5);
+  EXPECT_EQ(summarize(std::vector<double>(9, 0)).drift, 0) << "a first third of zeros";
+}
+
 TEST(Summary, TheMostClusteredSamplesHaveAnInterval) {
   std::vector<double> samples;
   for (int block = 0; block < 10; ++block)

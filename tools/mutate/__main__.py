@@ -88,7 +88,7 @@ def prepared(build: Build, chosen, places: list):
     if 'cli' in chosen.tests:  # they start the program (tests/cli/program.h)
         os.environ['SUPERSTEP_PROGRAM'] = str(build.linked('superstep', objects))
     for room in chosen.tests:
-        program = build.linked(program_target(room), objects)
+        program = build.linked(program_target(room), [] if room == 'cli' else objects)
         heard, left_out = listened(suites_of(program, build.scratch), build.scratch, build.scratch, chosen.longest)
         suites += heard
         if left_out:

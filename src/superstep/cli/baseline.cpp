@@ -13,6 +13,7 @@
 #include "superstep/cli/command.h"
 #include "superstep/cli/list.h"
 #include "superstep/cli/settings.h"
+#include "superstep/cli/shared/heeded_options.h"
 #include "superstep/cli/shared/outcome.h"
 
 namespace superstep::cli {
@@ -84,7 +85,12 @@ void declare_baseline(CLI::App& command) {
       ->allow_extra_args(false);
   command.add_flag("--options", arguments->list_options, "list the options of the method");
   command.footer(examples());
-  command.callback([arguments] { run_baseline(*arguments); });
+  command.callback([arguments, &command] {
+    const bool lists = arguments->list_options || arguments->workload.empty();
+    refuse_given(command, lists ? "is of work, and a list is asked for" : "",
+                 {"--input", "--output", "--picture", "--set"});
+    run_baseline(*arguments);
+  });
 }
 
 }  // namespace superstep::cli

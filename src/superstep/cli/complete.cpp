@@ -14,6 +14,7 @@
 #include "superstep/base/system/interrupt.h"
 #include "superstep/base/text.h"
 #include "superstep/cli/command.h"
+#include "superstep/cli/shared/heeded_options.h"
 #include "superstep/cli/shared/outcome.h"
 #include "superstep/language/decode/decoder.h"
 #include "superstep/language/decode/sampling.h"
@@ -293,7 +294,14 @@ void declare_complete(CLI::App& command) {
       "for weights in bf16; slower");
   declare_sampling(command, *a);
   command.footer(examples);
-  command.callback([a] { complete(*a); });
+  command.callback([a, &command] {
+    refuse_given(command,
+                 a->sampling.temperature > 0
+                     ? ""
+                     : "is of words that are drawn, and --temperature 0 takes the likeliest",
+                 {"--top-k", "--top-p", "--seed"});
+    complete(*a);
+  });
 }
 
 }  // namespace superstep::cli

@@ -13,6 +13,7 @@
 #include "superstep/base/system/interrupt.h"
 #include "superstep/base/text.h"
 #include "superstep/cli/command.h"
+#include "superstep/cli/shared/heeded_options.h"
 #include "superstep/cli/shared/outcome.h"
 #include "superstep/design/study.h"
 #include "superstep/design/study_files.h"
@@ -338,7 +339,11 @@ void declare_design(CLI::App& command) {
       ->type_name("DIR");
   command.add_flag("--example", arguments->example, "print the published case as a problem file");
   command.footer(words());
-  command.callback([arguments] { run(*arguments); });
+  command.callback([arguments, &command] {
+    refuse_given(command, arguments->example ? "is of a search, and --example prints a problem" : "",
+                 {"--problem", "--trials", "--seed", "--seeds", "--iterations", "--initial", "--out"});
+    run(*arguments);
+  });
 }
 
 }  // namespace superstep::cli

@@ -12,6 +12,7 @@
 #include "superstep/cli/list.h"
 #include "superstep/cli/settings.h"
 #include "superstep/cli/shared/bytes_at.h"
+#include "superstep/cli/shared/heeded_options.h"
 #include "superstep/cli/shared/outcome.h"
 #include "superstep/physics/generator.h"
 
@@ -94,7 +95,12 @@ void declare_generate(CLI::App& command) {
       ->allow_extra_args(false);
   command.add_flag("--options", arguments->list_options, "list the options of the workload's generator");
   command.footer(examples());
-  command.callback([arguments] { generate(*arguments); });
+  command.callback([arguments, &command] {
+    const bool lists = arguments->list_options || arguments->workload.empty();
+    refuse_given(command, lists ? "is of work, and a list is asked for" : "",
+                 {"--samples", "--out", "--seed", "--set"});
+    generate(*arguments);
+  });
 }
 
 }  // namespace superstep::cli

@@ -13,6 +13,7 @@
 #include "superstep/base/text.h"
 #include "superstep/cli/command.h"
 #include "superstep/cli/settings.h"
+#include "superstep/cli/shared/heeded_options.h"
 #include "superstep/cli/shared/outcome.h"
 #include "superstep/md/forces/potentials.h"
 #include "superstep/md/study/page.h"
@@ -289,6 +290,23 @@ void declare_length(CLI::App& command, Arguments& a) {
       ->capture_default_str();
 }
 
+// Options of other ensembles, structures and lists than those that are asked for.
+void refuse_ignored(const CLI::App& command, const Arguments& a) {
+  const auto unless = [](bool heeded, const char* reason) { return std::string_view(heeded ? "" : reason); };
+  refuse_given(command, unless(!a.list && !a.options, "means nothing beside --list and --options"),
+               {"--out", "--resume", "--structure", "--lattice", "--water", "--water-cluster", "--steps"});
+  if (a.list || a.options || !a.resume.empty()) return;
+  refuse_given(command, unless(a.ensemble != "nve", "is of a bath, and --ensemble nve has none"),
+               {"--bath", "--bath-time"});
+  refuse_given(command, unless(a.ensemble == "npt", "is of a constant pressure: --ensemble npt"),
+               {"--pressure", "--pressure-time", "--compressibility"});
+  refuse_given(command, unless(!a.structure.empty(), "is of --structure FILE"),
+               {"--frame", "--own-velocities"});
+  refuse_given(command, unless(a.water > 0, "is of --water N"), {"--density"});
+  refuse_given(command, unless(!a.own_velocities, "is of velocities that are drawn, not of --own-velocities"),
+               {"--start-temperature"});
+}
+
 }  // namespace
 
 void declare_md(CLI::App& command) {
@@ -306,6 +324,7 @@ void declare_md(CLI::App& command) {
   command.add_flag("--options", a->options, "list the options of the potential");
   command.footer(examples);
   command.callback([a, &command] {
+    refuse_ignored(command, *a);
     if (!a->resume.empty()) require_as_begun(command);
     run(*a);
   });

@@ -11,6 +11,7 @@
 #include "superstep/base/text.h"
 #include "superstep/cli/command.h"
 #include "superstep/cli/shared/chip_options.h"
+#include "superstep/cli/shared/heeded_options.h"
 #include "superstep/cli/shared/model_options.h"
 #include "superstep/cli/shared/outcome.h"
 #include "superstep/cli/shared/profile_modelled.h"
@@ -201,7 +202,12 @@ void declare_profile(CLI::App& command) {
       ->type_name("DIR")
       ->excludes("--simulate");
   command.footer(examples);
-  command.callback([arguments] { profile(*arguments); });
+  command.callback([arguments, &command] {
+    refuse_given(command,
+                 arguments->machine == "cpu" ? "" : "is of what runs here, and a machine is modelled",
+                 {"--runs", "--data"});
+    profile(*arguments);
+  });
 }
 
 }  // namespace superstep::cli

@@ -8,6 +8,7 @@
 
 #include "superstep/base/error.h"
 #include "superstep/cli/command.h"
+#include "superstep/cli/shared/heeded_options.h"
 #include "superstep/cli/shared/outcome.h"
 #include "superstep/lab/report/bench_report.h"
 #include "superstep/record/named_results.h"
@@ -45,9 +46,15 @@ bool benchmarks_are_newest() {
   return !newest.empty() && (newest.front().command == "bench" || newest.front().command == "scale");
 }
 
-void report(Arguments arguments) {
+void report(Arguments arguments, const CLI::App& command) {
   if (arguments.run.empty() && arguments.results.empty() && benchmarks_are_newest())
     arguments.results = {"all"};
+  refuse_given(command,
+               arguments.results.empty() ? "" : "is of a training run, and measurements are reported",
+               {"--run", "--samples"});
+  refuse_given(command,
+               arguments.results.empty() ? "stands beside measurements, and a training run is reported" : "",
+               {"--published"});
   if (!arguments.results.empty()) return report_results(arguments);
   const std::string folder = arguments.run.empty() ? newest_run() : arguments.run;
   const lab::Report made = lab::make_report(
@@ -85,7 +92,7 @@ void declare_report(CLI::App& command) {
       "  superstep report --out site/                                 after superstep bench: all results\n"
       "  superstep report --run run/braggnn --out report/\n"
       "  superstep report --results primitives.json --published results.csv --out report/");
-  command.callback([arguments] { report(*arguments); });
+  command.callback([arguments, &command] { report(*arguments, command); });
 }
 
 }  // namespace superstep::cli

@@ -8,6 +8,7 @@
 
 #include "superstep/base/text.h"
 #include "superstep/cli/command.h"
+#include "superstep/cli/shared/heeded_options.h"
 #include "superstep/cli/shared/model_options.h"
 #include "superstep/cli/shared/outcome.h"
 #include "superstep/run/ranks/communicator.h"
@@ -281,6 +282,27 @@ void declare_model(CLI::App& command, Arguments& arguments) {
       ->capture_default_str();
 }
 
+// Who heeds which option.
+enum Method : unsigned { nuts = 1, hmc = 2, metropolis = 4, laplace = 8 };
+constexpr std::string_view method_names[] = {"nuts", "hmc", "metropolis", "laplace"};
+constexpr HeededOption heeded_options[] = {
+    {"--accept", nuts | hmc | metropolis},
+    {"--doublings", nuts},
+    {"--leapfrog", hmc},
+    {"--jitter", hmc},
+    {"--stride", nuts | hmc | metropolis | laplace, "--windows"},
+    {"--window-warm-up", nuts | hmc | metropolis | laplace, "--windows"},
+    {"--checkpoint-seconds", nuts | hmc | metropolis | laplace, "--out"},
+};
+
+void refuse_ignored(const CLI::App& command, const Arguments& arguments) {
+  unsigned asked = 0;
+  for (const std::string& name : split(arguments.methods, ','))
+    for (std::size_t i = 0; i < std::size(method_names); ++i)
+      if (name == method_names[i]) asked |= 1u << i;
+  if (asked > 0) refuse_unheeded(command, heeded_options, asked, method_names);  // wrong names are told later
+}
+
 }  // namespace
 
 void declare_sample(CLI::App& command) {
@@ -302,7 +324,10 @@ void declare_sample(CLI::App& command) {
       ->check(not_negative())
       ->capture_default_str();
   command.footer(words);
-  command.callback([arguments] { sample(*arguments); });
+  command.callback([arguments, &command] {
+    refuse_ignored(command, *arguments);
+    sample(*arguments);
+  });
 }
 
 }  // namespace superstep::cli

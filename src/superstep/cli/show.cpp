@@ -11,6 +11,7 @@
 #include "superstep/base/progress.h"
 #include "superstep/base/text.h"
 #include "superstep/cli/command.h"
+#include "superstep/cli/shared/heeded_options.h"
 #include "superstep/cli/shared/onnx_text.h"
 #include "superstep/cli/shared/outcome.h"
 #include "superstep/show/model_file.h"
@@ -95,7 +96,12 @@ void declare_show(CLI::App& command) {
       ->type_name("N")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
-  command.callback([arguments] { run(*arguments); });
+  command.callback([arguments, &command] {
+    refuse_given(command,
+                 show::is_shown_as_model(arguments->file) ? "is of arrays, and the file is a model" : "",
+                 {"--data-set", "--pictures"});
+    run(*arguments);
+  });
 }
 
 }  // namespace superstep::cli

@@ -14,6 +14,7 @@
 #include "superstep/base/text.h"
 #include "superstep/cli/command.h"
 #include "superstep/cli/shared/explain.h"
+#include "superstep/cli/shared/heeded_options.h"
 #include "superstep/cli/shared/metrics.h"
 #include "superstep/cli/shared/model_options.h"
 #include "superstep/cli/shared/outcome.h"
@@ -284,6 +285,14 @@ void declare_records_and_ranks(CLI::App& command, Arguments& arguments) {
       ->capture_default_str();
 }
 
+// What another target, or a search, decides.
+void refuse_ignored(const CLI::App& command, const Arguments& arguments) {
+  const run::TrainSettings& settings = arguments.settings;
+  refuse_given(command, settings.target == "cpu" ? "" : "is of plans for --on cpu",
+               {"--tune", "--memory-limit"});
+  refuse_given(command, arguments.tune ? "is what --tune searches for" : "", {"--micro-batch"});
+}
+
 }  // namespace
 
 void declare_train(CLI::App& command) {
@@ -322,6 +331,7 @@ void declare_train(CLI::App& command) {
   command.callback([arguments, &command] {
     for (const CLI::Option* const option : command.get_options())
       if (option->count() > 0) arguments->given.push_back(option->get_name());
+    refuse_ignored(command, *arguments);
     train(*arguments);
   });
 }

@@ -10,6 +10,7 @@
 #include "superstep/base/text.h"
 #include "superstep/cli/command.h"
 #include "superstep/cli/settings.h"
+#include "superstep/cli/shared/heeded_options.h"
 #include "superstep/cli/shared/outcome.h"
 
 namespace superstep::cli {
@@ -67,7 +68,11 @@ void declare_workflow(CLI::App& command) {
       ->allow_extra_args(false);
   command.add_flag("--options", arguments->list_options, "list the options of the workflow");
   command.footer(examples);
-  command.callback([arguments] { run_workflow(*arguments); });
+  command.callback([arguments, &command] {
+    const bool lists = arguments->list_options || arguments->name.empty();
+    refuse_given(command, lists ? "is of work, and a list is asked for" : "", {"--out", "--set"});
+    run_workflow(*arguments);
+  });
 }
 
 }  // namespace superstep::cli

@@ -36,4 +36,13 @@ void refuse_unheeded(const CLI::App& command, std::span<const HeededOption> opti
   }
 }
 
+void refuse_given(const CLI::App& command, std::string_view reason,
+                  std::initializer_list<std::string_view> options) {
+  if (reason.empty()) return;
+  for (std::string_view option : options)
+    if (command.count(std::string(option)) > 0)
+      throw Error(ErrorCode::invalid_argument, std::string(reason), std::string(option),
+                  fmt::format("leave {} away", option));
+}
+
 }  // namespace superstep::cli

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <initializer_list>
 #include <span>
 #include <string>
 #include <string_view>
@@ -21,5 +22,10 @@ struct HeededOption {
 // the table are heeded by all.
 void refuse_unheeded(const CLI::App& command, std::span<const HeededOption> options, unsigned asked,
                      std::span<const std::string_view> names);
+
+// Throws Error (invalid_argument) for the first of `options` on the command line where `reason` is not empty:
+// why what is asked heeds none of them, as in "means nothing with --list".
+void refuse_given(const CLI::App& command, std::string_view reason,
+                  std::initializer_list<std::string_view> options);
 
 }  // namespace superstep::cli

@@ -9,6 +9,7 @@
 #include "superstep/base/text.h"
 #include "superstep/cli/command.h"
 #include "superstep/cli/shared/bytes_at.h"
+#include "superstep/cli/shared/heeded_options.h"
 #include "superstep/cli/shared/model_options.h"
 #include "superstep/cli/shared/outcome.h"
 #include "superstep/run/serve/export.h"
@@ -82,7 +83,13 @@ void declare_onnx_export(CLI::App& command) {
       ->check(whole_number_from(0))
       ->capture_default_str();
   command.footer(examples);
-  command.callback([arguments] { export_model(*arguments); });
+  command.callback([arguments, &command] {
+    refuse_given(command, arguments->with.empty() ? "is of a training step: --with train-step" : "",
+                 {"--optimizer", "--loss", "--train", "--freeze"});
+    refuse_given(command, arguments->weights.empty() ? "" : "is of initial weights, and --weights gives them",
+                 {"--seed"});
+    export_model(*arguments);
+  });
 }
 
 }  // namespace superstep::cli

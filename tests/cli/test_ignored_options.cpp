@@ -1,0 +1,63 @@
+// Options that what is asked would ignore are refused by name, before any work.
+#include <gtest/gtest.h>
+
+#include "tests/cli/program.h"
+
+namespace superstep {
+namespace {
+
+struct Call {
+  const char* arguments;
+  const char* option;  // that is refused
+};
+
+TEST(IgnoredOptions, AreRefusedByName) {
+  for (const Call& call : {
+           Call{"md lennard-jones --lattice fcc:Ar:5.4:2 --out a --bath langevin", "--bath"},
+           Call{"md lennard-jones --lattice fcc:Ar:5.4:2 --out a --bath-time 5", "--bath-time"},
+           Call{"md lennard-jones --lattice fcc:Ar:5.4:2 --out a --pressure 5", "--pressure"},
+           Call{"md lennard-jones --lattice fcc:Ar:5.4:2 --out a --ensemble nvt --pressure-time 5",
+                "--pressure-time"},
+           Call{"md lennard-jones --lattice fcc:Ar:5.4:2 --out a --compressibility 1e-5",
+                "--compressibility"},
+           Call{"md lennard-jones --lattice fcc:Ar:5.4:2 --out a --frame 2", "--frame"},
+           Call{"md lennard-jones --lattice fcc:Ar:5.4:2 --out a --own-velocities", "--own-velocities"},
+           Call{"md lennard-jones --lattice fcc:Ar:5.4:2 --out a --density 0.9", "--density"},
+           Call{"md --list --steps 3", "--steps"},
+           Call{"sample mcmc --leapfrog 5", "--leapfrog"},
+           Call{"sample mcmc --jitter 0.5", "--jitter"},
+           Call{"sample mcmc --method hmc --doublings 4", "--doublings"},
+           Call{"sample mcmc --method laplace --accept 0.7", "--accept"},
+           Call{"sample mcmc --stride 3", "--stride"},
+           Call{"sample mcmc --window-warm-up 3", "--window-warm-up"},
+           Call{"sample mcmc --checkpoint-seconds 3", "--checkpoint-seconds"},
+           Call{"complete model --prompt Once --seed 4", "--seed"},
+           Call{"complete model --prompt Once --top-k 4", "--top-k"},
+           Call{"complete model --prompt Once --top-p 0.5", "--top-p"},
+           Call{"report --results last --samples 3", "--samples"},
+           Call{"report --results last --run a", "--run"},
+           Call{"report --run a --published rows.csv", "--published"},
+           Call{"generate braggnn --options --samples 3", "--samples"},
+           Call{"generate --seed 3", "--seed"},
+           Call{"baseline braggnn --options --input x", "--input"},
+           Call{"workflow conductivity --options --out w", "--out"},
+           Call{"design ald --example --seed 3", "--seed"},
+           Call{"onnx export mlp --out e.onnx --optimizer sgd", "--optimizer"},
+           Call{"onnx export mlp.onnx --out e.onnx --loss l1", "--loss"},
+           Call{"onnx export mlp --out e.onnx --weights run --seed 4", "--seed"},
+           Call{"profile mlp --on gc200 --runs 5", "--runs"},
+           Call{"profile mlp --on gc200 --data x.npz", "--data"},
+           Call{"train mlp --on gc200 --tune", "--tune"},
+           Call{"train mlp --on reference --memory-limit 2G", "--memory-limit"},
+           Call{"train mlp --tune --micro-batch 8", "--micro-batch"},
+       }) {
+    const Outcome outcome = run_program(testing::TempDir(), call.arguments);
+    EXPECT_EQ(outcome.code, 2) << call.arguments << "\n" << outcome.errors;
+    EXPECT_NE(outcome.errors.find(std::string(call.option) + ":"), std::string::npos)
+        << call.arguments << "\n"
+        << outcome.errors;
+  }
+}
+
+}  // namespace
+}  // namespace superstep

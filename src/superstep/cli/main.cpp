@@ -10,6 +10,7 @@
 #include "superstep/base/error.h"
 #include "superstep/base/printable.h"
 #include "superstep/base/progress.h"
+#include "superstep/base/system/built_kernels.h"
 #include "superstep/base/system/child_process.h"
 #include "superstep/base/system/instruction_set.h"
 #include "superstep/base/system/interrupt.h"
@@ -51,6 +52,15 @@ void declare_common(CLI::App& command, bool has_result) {
                   "threads to use (default: as many as this process may have processors)")
       ->type_name("N")
       ->check(CLI::Range(1, 4096));
+}
+
+// A program that was built for the vectors of another machine is right here, and slower than it need be.
+void tell_of_slow_kernels() {
+  if (const auto set = widest_given_away())
+    tell(fmt::format(
+        "superstep: note: this program was built without kernels for {}, which this processor has: {} "
+        "is used instead\n  build it here, or with -DSUPERSTEP_KERNELS=all\n",
+        name_of(*set), name_of(available_instruction_sets().back())));
 }
 
 // Lines where nobody watches a bar: a log says that the work goes on.
@@ -142,7 +152,10 @@ void declare_all(CLI::App& program) {
     declare_common(*added, command.has_result);
     try_output_paths(*added);
   }
-  program.parse_complete_callback([&program] { show_progress(name_of_command(program)); });
+  program.parse_complete_callback([&program] {
+    show_progress(name_of_command(program));
+    if (!common().quiet) tell_of_slow_kernels();
+  });
 }
 
 // What follows "--" of a command that hands it on to the program that it starts; taken out of the words.

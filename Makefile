@@ -8,6 +8,8 @@
 # make wheel    builds the Python package into dist/, in an environment of its own
 # make sbom     writes what the program is made of, build/superstep.spdx.json (SPDX 2.3)
 # make docs     builds the documentation site, build/site/index.html, and looks at its links
+# make wings  builds, beside the program, the commands that are programs of their own: serve, stream, account, demo;
+#             workflow, design, md, openmp (installations and packages have them)
 # make help   lists the rest
 
 BUILD ?= build
@@ -16,7 +18,7 @@ PROGRAM := $(BUILD)/superstep
 RUN ?= run
 REPORT ?= report
 
-.PHONY: run test bench figures quality peers program build all_kernels install package sbom wheel docs setup format tidy clean help
+.PHONY: run test bench figures quality peers program wings build all_kernels install package sbom wheel docs setup format tidy clean help
 
 run: program
 	@mkdir -p $(RUN)
@@ -44,6 +46,9 @@ quality: program
 
 program: $(BUILD)/build.ninja
 	@ninja -C $(BUILD) superstep
+
+wings: $(BUILD)/build.ninja
+	@ninja -C $(BUILD) superstep superstep_wings
 
 build: $(BUILD)/build.ninja
 	@ninja -C $(BUILD)
@@ -74,7 +79,7 @@ package: all_kernels
 	cd $(BUILD) && cpack -G DEB
 
 wheel: all_kernels
-	@ninja -C $(BUILD) superstep superstep_library
+	@ninja -C $(BUILD) superstep superstep_wings superstep_library
 	@tools/wheel $(BUILD)
 
 docs:

@@ -8,6 +8,8 @@
 # make wheel    builds the Python package into dist/, in an environment of its own
 # make sbom     writes what the program is made of, build/superstep.spdx.json (SPDX 2.3)
 # make docs     builds the documentation site, build/site/index.html, and looks at its links
+# make wings  builds, beside the program, the commands that are programs of their own: serve, stream, account, demo;
+#             workflow, design, md, openmp (installations and packages have them)
 # make help   lists the rest
 
 BUILD ?= build
@@ -16,7 +18,7 @@ PROGRAM := $(BUILD)/superstep
 RUN ?= run
 REPORT ?= report
 
-.PHONY: run test bench figures quality peers program build install package sbom wheel docs setup format tidy clean help
+.PHONY: run test bench figures quality peers program wings build all_kernels install package sbom wheel docs setup format tidy clean help
 
 run: program
 	@mkdir -p $(RUN)
@@ -25,7 +27,7 @@ run: program
 	$(PROGRAM) report --run $(RUN)/braggnn --out $(REPORT)
 
 # The packages come while the compiler works. One test more than processors: some wait for what they have started.
-test: $(BUILD)/build.ninja
+test: all_kernels
 	@{ tools/setup-oracles $(BUILD) || echo 'some packages that tests compare with are missing: those tests are skipped'; \
 	  tools/setup-plugins cpu $(BUILD) || echo 'there is no PJRT plug-in: tests of devices are skipped'; \
 	  tools/setup-python $(BUILD) || echo 'the Python package is not built and not tested'; } & \
@@ -45,27 +47,39 @@ quality: program
 program: $(BUILD)/build.ninja
 	@ninja -C $(BUILD) superstep
 
+wings: $(BUILD)/build.ninja
+	@ninja -C $(BUILD) superstep superstep_wings
+
 build: $(BUILD)/build.ninja
 	@ninja -C $(BUILD)
 
+# A new build has kernels for this machine's vectors alone, unless others get it or tests go through all. Which ones a build
+# folder has stays as it is until all are asked for.
+KERNELS := native
+test install package wheel: KERNELS := all
+CONFIGURE = cmake -S . -B $(BUILD) -G Ninja -DCMAKE_BUILD_TYPE=Release --log-level=WARNING -Wno-dev
+
 $(BUILD)/build.ninja: CMakeLists.txt tools/setup
 	@tools/setup
-	@cmake -S . -B $(BUILD) -G Ninja -DCMAKE_BUILD_TYPE=Release --log-level=WARNING -Wno-dev
+	@$(CONFIGURE) $(if $(wildcard $(BUILD)/CMakeCache.txt),,-DSUPERSTEP_KERNELS=$(KERNELS))
+
+all_kernels: $(BUILD)/build.ninja
+	@! grep -qs '^SUPERSTEP_KERNELS:STRING=native$$' $(BUILD)/CMakeCache.txt || $(CONFIGURE) -DSUPERSTEP_KERNELS=all
 
 # PREFIX says where (default: /usr/local).
-install: $(BUILD)/build.ninja
+install: all_kernels
 	@ninja -C $(BUILD) what_is_installed
 	cmake --install $(BUILD) $(if $(PREFIX),--prefix $(PREFIX))
 
 sbom: program
 	tools/sbom --program $(PROGRAM) --out $(BUILD)/superstep.spdx.json
 
-package: $(BUILD)/build.ninja
+package: all_kernels
 	@ninja -C $(BUILD) what_is_installed
 	cd $(BUILD) && cpack -G DEB
 
-wheel: $(BUILD)/build.ninja
-	@ninja -C $(BUILD) superstep superstep_library
+wheel: all_kernels
+	@ninja -C $(BUILD) superstep superstep_wings superstep_library
 	@tools/wheel $(BUILD)
 
 docs:

@@ -12,7 +12,7 @@ foreach(header IN LISTS public_headers)
   install(FILES ${file} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/${header_folder})
 endforeach()
 
-install(TARGETS superstep RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+install(TARGETS superstep superstep-serve superstep-extra RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(TARGETS superstep_library EXPORT superstep-targets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(EXPORT superstep-targets NAMESPACE superstep:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/superstep)
 configure_package_config_file(cmake/superstep-config.cmake.in ${CMAKE_BINARY_DIR}/superstep-config.cmake
@@ -21,7 +21,7 @@ write_basic_package_version_file(${CMAKE_BINARY_DIR}/superstep-config-version.cm
 install(FILES ${CMAKE_BINARY_DIR}/superstep-config.cmake ${CMAKE_BINARY_DIR}/superstep-config-version.cmake
   DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/superstep)
 # The translator of target constructs, the library of what it translates and its header, where they are built.
-add_custom_target(what_is_installed DEPENDS superstep superstep_library)
+add_custom_target(what_is_installed DEPENDS superstep superstep_wings superstep_library)
 if(TARGET superstep-cc)
   add_dependencies(what_is_installed superstep-cc superstep_omp)
   install(TARGETS superstep-cc RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} OPTIONAL)

@@ -19,7 +19,7 @@ TEST(Design, MeetsThePublishedCaseAndDrawsItsCurves) {
   const Outcome outcome = run_program(folder / "", "design ald --out study --json r.json --threads 2");
   EXPECT_EQ(outcome.code, 0) << outcome.errors;
   for (const char* word :
-       {": met", "floor: Latin hypercube", "ceiling: direct optimisation", "written: study"})
+       {": met", "floor: Latin hypercube", "ceiling: direct optimization", "written: study"})
     EXPECT_TRUE(contains(outcome.output, word));
   for (const char* name :
        {"study/design.html", "study/state.json", "study/trials.csv", "study/iteration-1.png"})

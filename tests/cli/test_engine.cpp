@@ -79,7 +79,7 @@ TEST(InferCommand, SaysWhatIsModelled) {
   const Outcome modelled =
       run_program(folder / "", "infer mlp --samples 4 --batch 2 --on gc200 --json m.json");
   ASSERT_EQ(modelled.code, 0) << modelled.errors;
-  EXPECT_TRUE(contains(modelled.output, "throughput and latency are modelled"));
+  EXPECT_TRUE(contains(modelled.output, "throughput and latency are modeled"));
   const nlohmann::json metrics = metrics_of(folder / "m.json");
   EXPECT_EQ(metrics.at("throughput").at("how"), "predicted");
   EXPECT_EQ(metrics.at("latency_mean").at("how"), "predicted");

@@ -44,7 +44,10 @@ TEST_F(Words, TheReadmeHasTheZooAsItIsListed) {
 
 TEST_F(Words, HelpIsGivenHoweverItIsAskedFor) {
   const std::string all = run("--help").output, train = run("train --help").output;
-  EXPECT_TRUE(contains(all, "Subcommands:"));
+  EXPECT_FALSE(contains(all, "Subcommands:")) << "a command without a group";
+  for (const char* group : {"Train and use models:", "Serve them:", "Study a problem:",
+                            "Predict accelerators:", "Measure and look inside:", "About the program:"})
+    EXPECT_TRUE(contains(all, group)) << group;
   EXPECT_TRUE(contains(train, "--epochs"));
   for (const char* call : {"", "help", "-h", "help --help"}) {
     const Outcome outcome = run(call);

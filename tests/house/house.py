@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """The walls of the house: what the sources include, how they hang together, how large things are, which numbers of the
-models nobody explains, where tests lie.
+models nobody explains, where tests lie, what is counted so that it becomes less (counts.py).
 
     tests/house/house.py [--source FOLDER] [--map]
 
@@ -15,6 +15,7 @@ import re
 import sys
 import tomllib
 
+import counts
 import literals
 import walls
 
@@ -41,6 +42,7 @@ def main():
         return 0
     limits = tomllib.loads(arguments.limits.read_text())
     findings = walls.findings(house, limits) + literals.unexplained(arguments.source) + literals.misplaced_tests(arguments.source)
+    findings += counts.findings(arguments.source, limits["ceilings"])
     for finding in findings:
         print(finding)
     print(f"{len(house.files)} files in {len(house.rooms)} rooms: {len(findings) or 'no'} findings")

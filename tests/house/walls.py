@@ -17,6 +17,7 @@ class House:
 
     def __init__(self, source):
         self.root = pathlib.Path(source) / "src" / "superstep"
+        self.wing_uses = {}  # {file: rooms that it may use beside its room's}: of programs of their own
         self.rooms = self._rooms()
         self.files = sorted(str(path.relative_to(self.root)) for ending in ("h", "cpp")
                             for path in self.root.rglob("*." + ending))
@@ -35,6 +36,11 @@ class House:
                     uses = uses[:uses.index("LIBRARIES")]
                     uses += [word[len("superstep_"):] for word in libraries if word.startswith("superstep_")]
                 rooms[words[0]] = Room(words[0], folder, uses)
+            for call in re.finditer(r"^superstep_program\(([^)]*)\)", text, re.MULTILINE):
+                words = call.group(1).split()
+                files = words[words.index("FILES") + 1:]
+                uses = files[files.index("USES") + 1:] if "USES" in files else []
+                self.wing_uses.update({f"{folder}/{file}": set(uses) for file in files})
             for call in re.finditer(r"foreach\(room ([^)]*)\)", text) if folder != "." else []:
                 rooms[folder] = Room(folder, folder, call.group(1).split())  # the program
         return rooms
@@ -60,7 +66,7 @@ def undeclared_includes(house):
         room = house.room_of(file)
         for included in house.includes(file):
             used = house.room_of(included)
-            if room and used and used != room and used not in house.rooms[room].uses:
+            if room and used and used != room and used not in house.rooms[room].uses | house.wing_uses.get(file, set()):
                 found[room, used].append(file)
     return found
 

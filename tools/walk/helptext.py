@@ -31,12 +31,16 @@ def section(text: str, title: str) -> list:
 
 
 def commands_of(walk: Walk, command: str = '') -> list:
-    """Names below a command: "train", "records list"."""
-    names = []
-    for line in section(help_of(walk, command), 'Subcommands:'):
-        match = re.match(r'  (\S+)', line)
-        if match:
-            names.append(f'{command} {match[1]}'.strip())
+    """Names below a command: "train", "records list"; those of the program are in groups, each under its title."""
+    names, text = [], help_of(walk, command)
+    titles = [line for line in text.splitlines() if re.fullmatch(r'\S.*:', line)] if not command else ['Subcommands:']
+    for title in titles:
+        if title in ('Options:', 'Positionals:'):
+            continue
+        for line in section(text, title):
+            match = re.match(r'  (\S+)', line)
+            if match:
+                names.append(f'{command} {match[1]}'.strip())
     return names
 
 

@@ -111,7 +111,8 @@ void account(const std::vector<std::string>& folders) {
 
 void declare_account(CLI::App& command) {
   const auto folders = std::make_shared<std::vector<std::string>>();
-  command.add_option("folder", *folders, "of a server's answers: its --write")->required();
+  command.add_option("folder", *folders, "folder in which a server keeps its answers (its --write)")
+      ->required();
   command.footer(examples);
   command.callback([folders] { account(*folders); });
 }

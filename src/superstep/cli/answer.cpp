@@ -194,16 +194,15 @@ void answer(const Arguments& given) {
 
 void declare_model(CLI::App& command, Arguments& a) {
   command.add_option("RUN", a.run,
-                     "the folder of a training of bert-base-squad, or of weights with config.json and "
-                     "vocab.txt or tokenizer.json");
+                     "folder of a trained bert-base-squad, or of weights with config.json and a vocabulary");
   command
       .add_option("--weights", a.weights,
                   "weights that others wrote, in the place of RUN: safetensors, PyTorch's archive")
       ->type_name("PATH");
   command
-      .add_option("--vocab", a.vocabulary,
-                  "their vocab.txt or tokenizer.json, where it is not beside the weights; letters are made "
-                  "small unless tokenizer_config.json beside it says otherwise")
+      .add_option(
+          "--vocab", a.vocabulary,
+          "vocab.txt or tokenizer.json, if not beside the weights (tokenizer_config.json there keeps case)")
       ->type_name("FILE");
   add_set_option(command, a.settings.model_options);
   command.add_option("--precision", a.settings.precision, "f32, bf16 or f16 (default: that of the training)")

@@ -15,6 +15,7 @@
 #include "superstep/cli/shared/heeded_options.h"
 #include "superstep/cli/shared/model_options.h"
 #include "superstep/cli/shared/outcome.h"
+#include "superstep/cli/wing.h"
 #include "superstep/lab/bench/baseline.h"
 #include "superstep/lab/bench/self_check.h"
 #include "superstep/lab/ranks/collective_bench.h"
@@ -201,7 +202,9 @@ void bench(const Arguments& arguments) {
     if (arguments.what.size() != 2)
       throw Error(ErrorCode::invalid_argument, "takes the address of a server", "serve",
                   "superstep bench serve http://127.0.0.1:8000");
-    return bench_serve(arguments.what[1], arguments.serve, arguments.seconds, output_of(arguments));
+    if (!this_wing().serve_bench) go_on_in("serve");
+    return this_wing().serve_bench(arguments.what[1], arguments.serve, arguments.seconds,
+                                   output_of(arguments));
   }
   check_bench(arguments);
   const record::HostLoad load;
@@ -227,10 +230,9 @@ void bench(const Arguments& arguments) {
 
 void declare_what(CLI::App& command, Arguments& a) {
   command
-      .add_option(
-          "what", a.what,
-          "gemm, conv, relu, lstm, workloads and model files (.onnx; separated by commas), all-reduce, "
-          "gradients, or serve and a server's address")
+      .add_option("what", a.what,
+                  "gemm, conv, relu, lstm, workloads, .onnx files; all-reduce; gradients; or serve and a "
+                  "server's URL")
       ->required()
       ->delimiter(',');
   command.add_option("--config", a.configs, "published configurations, by name, or all")
@@ -250,21 +252,20 @@ void declare_what(CLI::App& command, Arguments& a) {
       ->delimiter(',')
       ->capture_default_str();
   command
-      .add_option("--gradient", a.gradients,
-                  "of training steps of workloads: reverse, forward:K or mixed:LAYER,... as for 'train' "
-                  "(lstm is the workload then); may be "
-                  "repeated")
+      .add_option(
+          "--gradient", a.gradients,
+          "gradient of training steps: reverse, forward:K or mixed:LAYER,... as for 'train'; may be repeated")
       ->type_name("MODE")
       ->allow_extra_args(false)
       ->capture_default_str();
   command
       .add_option("--batch", a.batches,
-                  "samples a call (primitives take the first; default: the published ones; of a model file "
-                  "its own, or 1)")
+                  "samples per call (primitives take the first; default: published ones; model files: their "
+                  "own, or 1)")
       ->type_name("N,...")
       ->delimiter(',')
       ->check(positive());
-  command.add_option("--micro-batch", a.micro_batch, "of workloads; default: the target chooses")
+  command.add_option("--micro-batch", a.micro_batch, "micro-batch of workloads; default: the target chooses")
       ->type_name("N")
       ->check(positive());
   command
@@ -280,17 +281,18 @@ void declare_what(CLI::App& command, Arguments& a) {
 void declare_files(CLI::App& command, Arguments& a) {
   add_bound_option(command, a.bounds);
   add_shape_option(command, a.shapes);
-  command.add_option("--loss", a.loss, "of a model file that is trained (default: mse)")->type_name("LOSS");
+  command.add_option("--loss", a.loss, "loss by which a model file is trained (default: mse)")
+      ->type_name("LOSS");
   command.add_flag(
       "--peers", a.peers,
-      "of a model file: ONNX Runtime and OpenVINO beside it, where Python has them; rounds take turns");
+      "also time a model file in ONNX Runtime and OpenVINO, if Python has them; rounds take turns");
   command.add_option("--python", a.python, "the interpreter of --peers")
       ->type_name("PROGRAM")
       ->capture_default_str();
 }
 
 void declare_protocol(CLI::App& command, Arguments& a) {
-  command.add_option("--seconds", a.seconds, "of timed work, at most, a row and round")
+  command.add_option("--seconds", a.seconds, "most seconds of timed work per row and round")
       ->type_name("S")
       ->check(positive())
       ->capture_default_str();
@@ -322,29 +324,32 @@ void declare_load(CLI::App& command, Arguments& a) {
   command.add_option("--load", a.loads, "latency of serving under load: single, offline, poisson")
       ->type_name("PATTERN,...")
       ->delimiter(',');
-  command.add_option("--rate", a.rate, "of Poisson arrivals (default: half of what a single stream reaches)")
+  command
+      .add_option("--rate", a.rate,
+                  "rate of Poisson arrivals (default: half of what a single stream reaches)")
       ->type_name("REQUESTS/S")
       ->check(positive());
-  command.add_option("--requests", a.requests, "of each load")
+  command.add_option("--requests", a.requests, "requests per load")
       ->type_name("N")
       ->check(CLI::Range(1, 10000000))
       ->capture_default_str();
 }
 
 void declare_collectives(CLI::App& command, Arguments& a) {
-  command.add_option("--sizes", a.sizes, "of all-reduce and gradients, in bytes: 4K..256M, or a list")
+  command.add_option("--sizes", a.sizes, "sizes in bytes for all-reduce and gradients: 4K..256M, or a list")
       ->type_name("SIZES")
       ->capture_default_str();
-  command.add_option("--ranks", a.ranks, "of all-reduce and gradients: start so many under the launcher")
+  command
+      .add_option("--ranks", a.ranks, "start all-reduce and gradients on so many ranks under the launcher")
       ->type_name("N")
       ->check(CLI::Range(2, 4096));
-  command.add_option("--iterations", a.iterations, "of all-reduce and gradients, timed, a size")
+  command.add_option("--iterations", a.iterations, "timed iterations per size, for all-reduce and gradients")
       ->type_name("N")
       ->check(CLI::Range(1, 1000000))
       ->capture_default_str();
   command
       .add_option("--order", a.order,
-                  "of all-reduce's sums: ranks (always the same bits), library, both in turn")
+                  "order of all-reduce's sums: ranks (always the same bits), library, or both in turn")
       ->type_name("ORDER")
       ->capture_default_str();
   command.add_option("--launcher", a.launcher, "the program that starts ranks")

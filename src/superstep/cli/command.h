@@ -19,6 +19,7 @@ struct Common {
   bool quiet = false;       // no progress bars, no tables
   std::string progress;  // how progress is shown: none, line, bar; empty: bar on a terminal, line elsewhere
   int threads = 0;       // 0: all processors the process may use
+  std::vector<std::string> words;      // of the call, as they were given
   std::vector<std::string> handed_on;  // what follows "--", where the command hands it on (Command::hands_on)
 };
 Common& common();
@@ -28,8 +29,10 @@ struct Command {
   const char* name;
   const char* summary;  // one line, shown by `superstep --help`
   void (*declare)(CLI::App& command);
-  bool has_result = true;  // takes --json
-  bool hands_on = false;   // what follows "--" is for the program that it starts
+  bool has_result = true;      // takes --json
+  bool hands_on = false;       // what follows "--" is for the program that it starts
+  const char* wing = nullptr;  // that declares it (cli/wing.h); null: `declare` does
+  const char* group = "";      // of the table, under whose title `superstep --help` shows it
 };
 
 // What a number must be (base/option_range.h). Every option that takes a number has one of these: infinity,

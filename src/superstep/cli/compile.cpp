@@ -125,7 +125,7 @@ void declare_compile(CLI::App& command) {
       ->type_name("DEVICE,...")
       ->delimiter(',')
       ->required();
-  command.add_option("--mode", request.mode, "train: forward, backward and optimiser; infer")
+  command.add_option("--mode", request.mode, "train: forward, backward and optimizer; infer")
       ->check(CLI::IsMember({"train", "infer"}))
       ->capture_default_str();
   command.add_option("--batch", request.batch, "samples (default: 1, or what a file fixes)")
@@ -139,7 +139,7 @@ void declare_compile(CLI::App& command) {
   add_shape_option(command, request.shapes);
   command
       .add_option("--loss", request.loss,
-                  "of a model file: mse, l1, huber, cross_entropy; of some outputs: mse:position,l1:width")
+                  "loss of a model file: mse, l1, huber, cross_entropy; per output: mse:position,l1:width")
       ->type_name("LOSS");
   command.footer(footer);
   command.callback([a] { compile(*a); });

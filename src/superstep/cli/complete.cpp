@@ -261,7 +261,7 @@ void declare_sampling(CLI::App& command, Arguments& a) {
       ->type_name("SHARE")
       ->check(number_from(0, 1))
       ->capture_default_str();
-  command.add_option("--seed", a.sampling.seed, "of what is drawn: the same seed, the same text")
+  command.add_option("--seed", a.sampling.seed, "seed of what is drawn: the same seed, the same text")
       ->type_name("N")
       ->check(whole_number_from(0))
       ->capture_default_str();
@@ -288,10 +288,8 @@ void declare_complete(CLI::App& command) {
       ->type_name("N")
       ->check(whole_number_from(1));
   command.add_flag("--ignore-end", a->ignore_ends, "go on behind the token that ends a text");
-  command.add_flag(
-      "--exact", a->exact,
-      "activations stay f32 where they would be rounded: to bytes for packed weights, to bf16 in a prompt "
-      "for weights in bf16; slower");
+  command.add_flag("--exact", a->exact,
+                   "keep activations in f32 instead of rounding them to bytes or bf16; slower");
   declare_sampling(command, *a);
   command.footer(examples);
   command.callback([a, &command] {

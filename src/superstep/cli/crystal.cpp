@@ -112,7 +112,7 @@ void declare_crystal(CLI::App& command) {
   command.add_option("run", a->run, "folder of a training run of a force field")
       ->type_name("FOLDER")
       ->required();
-  command.add_option("--element", a->element, "of the crystal (default: the model's first)")
+  command.add_option("--element", a->element, "element of the crystal (default: the model's first)")
       ->type_name("SYMBOL");
   command.add_option("--lattice", a->lattice, "where to look, A (default: the potential's of the data)")
       ->type_name("A")

@@ -92,7 +92,7 @@ void declare_demo(CLI::App& command) {
       ->type_name("N")
       ->check(CLI::Range(1, 100))
       ->capture_default_str();
-  command.add_option("--points", a->settings.points, "of a scan")
+  command.add_option("--points", a->settings.points, "points per scan")
       ->type_name("N")
       ->check(CLI::Range(100, 100000))
       ->capture_default_str();
@@ -100,18 +100,18 @@ void declare_demo(CLI::App& command) {
       ->type_name("R")
       ->check(number_from(1, 1e6))
       ->capture_default_str();
-  command.add_option("--first-epochs", a->settings.first_epochs, "of the training before the scans")
+  command.add_option("--first-epochs", a->settings.first_epochs, "epochs of training before the scans")
       ->type_name("N")
       ->check(CLI::Range(1, 10000))
       ->capture_default_str();
-  command.add_option("--epochs", a->settings.epochs, "of the training after each scan")
+  command.add_option("--epochs", a->settings.epochs, "epochs of training after each scan")
       ->type_name("N")
       ->check(CLI::Range(1, 10000))
       ->capture_default_str();
-  command.add_option("--seed", a->settings.seed, "of the scans and of the training")
+  command.add_option("--seed", a->settings.seed, "seed of the scans and of the training")
       ->type_name("N")
       ->capture_default_str();
-  command.add_option("--port", a->port, "of the page that shows the scan; 0: any that is free")
+  command.add_option("--port", a->port, "port of the page that shows the scan; 0: any that is free")
       ->type_name("N")
       ->check(CLI::Range(0, 65535))
       ->capture_default_str();

@@ -135,7 +135,7 @@ void print_one(const Problem& problem, const Outcome& outcome) {
       {"targeted adaptive design", fmt::format("{}", study.trials.size()), percent(outcome.deviation)});
   table.add_row(
       {"floor: Latin hypercube", fmt::format("{}", study.trials.size()), percent(outcome.references.floor)});
-  table.add_row({"ceiling: direct optimisation without noise",
+  table.add_row({"ceiling: direct optimization without noise",
                  format_count(outcome.references.ceiling_simulations), percent(outcome.references.ceiling)});
   fmt::print("{}", table.to_string());
 }

@@ -77,9 +77,9 @@ void declare_passes(CLI::App& command, Arguments& a) {
   command.add_option("--skip,--without", a.request.skip, "leave a pass out; may be repeated")
       ->type_name("PASS")
       ->allow_extra_args(false);
-  command.add_flag("--bisect", a.bisect,
-                   "evaluate the graph by definition on random data after every pass: which one changes "
-                   "what is computed?");
+  command.add_flag(
+      "--bisect", a.bisect,
+      "evaluate the graph on random data after every pass, to find the pass that changes its results");
   command.add_option("--dump", a.dump, "write the graph after every pass that changed it")->type_name("DIR");
   command
       .add_option("--parts", a.request.parts,
@@ -101,7 +101,7 @@ void declare_graph(CLI::App& command) {
   GraphRequest& request = arguments->request;
   command.add_option("workload", request.workload, "superstep list workloads, or a model file (.onnx)")
       ->required();
-  command.add_option("--mode", request.mode, "train: forward, backward and optimiser as one graph; infer")
+  command.add_option("--mode", request.mode, "train: forward, backward and optimizer as one graph; infer")
       ->check(CLI::IsMember({"train", "infer"}))
       ->capture_default_str();
   command.add_flag("--train-step", arguments->training, "the same as --mode train");
@@ -126,7 +126,7 @@ void declare_graph(CLI::App& command) {
   add_shape_option(command, request.shapes);
   command
       .add_option("--loss", request.loss,
-                  "of a model file: mse, l1, huber, cross_entropy; of some outputs: mse:position,l1:width")
+                  "loss of a model file: mse, l1, huber, cross_entropy; per output: mse:position,l1:width")
       ->type_name("LOSS");
   command.footer(examples);
   command.callback([arguments] { show_graph(*arguments); });

@@ -155,7 +155,7 @@ void infer(Arguments arguments) {
                format_count(static_cast<double>(report.samples)), report.plan.batch, report.plan.micro_batch,
                report.plan.threads);
     if (!report.metrics.empty() && report.metrics[0].how == How::predicted)
-      fmt::print("executed vertex by vertex on this host; throughput and latency are modelled\n");
+      fmt::print("executed vertex by vertex on this host; throughput and latency are modeled\n");
     if (report.passes > 0) fmt::print("means of {} passes with masks\n", report.passes);
     for (const auto& [length, samples] : report.lengths)
       fmt::print("{} samples of at most {} tokens\n", format_count(static_cast<double>(samples)), length);
@@ -194,16 +194,14 @@ void infer(Arguments arguments) {
 // What is done with what the model says.
 void declare_answers(CLI::App& command, run::InferSettings& settings) {
   command
-      .add_option("--passes", settings.passes,
-                  "of a model with dropout: runs with masks, whose mean and spread are the outputs; 0: none "
-                  "(default: as the recipe of the weights says)")
+      .add_option(
+          "--passes", settings.passes,
+          "runs with dropout masks, whose mean and spread are the outputs; 0: none (default: as trained)")
       ->type_name("N")
       ->check(CLI::Range(0, 1000000));
   command
-      .add_option(
-          "--refine", settings.refine,
-          "of a model that learns without labels: so many steps of Adam on each answer alone, through "
-          "the same loss")
+      .add_option("--refine", settings.refine,
+                  "steps of Adam on each answer alone, for models that learn without labels")
       ->type_name("N")
       ->check(CLI::Range(1, 1000000));
 }
@@ -220,12 +218,12 @@ void declare_bytes(CLI::App& command, Arguments& arguments) {
                   "int8: percentile, entropy or minmax: how much of the tails bytes leave out")
       ->type_name("METHOD");
   command
-      .add_option("--byte-error", settings.most_error,
-                  "int8: how far bytes may move the outputs, of their spread; what moves them further stays "
-                  "in f32; 0: nothing does (default: 0.01, of classifiers 0)")
+      .add_option(
+          "--byte-error", settings.most_error,
+          "most that int8 may move the outputs, of their spread; 0: no limit (default: 0.01, classifiers: 0)")
       ->type_name("X")
       ->check(not_negative());
-  command.add_option("--onnx", arguments.onnx, "int8: write the quantised model as ONNX")->type_name("FILE");
+  command.add_option("--onnx", arguments.onnx, "int8: write the quantized model as ONNX")->type_name("FILE");
 }
 
 }  // namespace
@@ -249,9 +247,7 @@ void declare_infer(CLI::App& command) {
       ->type_name("FILE");
   command
       .add_option("--output", arguments->output,
-                  "the model's outputs: .h5, .npz, .npy, .safetensors; of molecules .csv too, of clusters "
-                  ".xyz; calls are then "
-                  "timed for a moment, without it for up to 20 s")
+                  "file for the outputs: .h5, .npz, .npy, .safetensors (molecules: .csv, clusters: .xyz)")
       ->type_name("FILE");
   command.add_option("--batch", settings.batch, "samples a call")
       ->type_name("N")
@@ -262,8 +258,7 @@ void declare_infer(CLI::App& command) {
   command
       .add_option(
           "--lengths", arguments->lengths,
-          "of sequences (bert-base-squad): plans of these lengths beside the full one, 64,128,256; each "
-          "sequence goes through the shortest that holds it")
+          "also plan these sequence lengths (64,128,256) and use the shortest that fits (bert-base-squad)")
       ->type_name("N,...");
   command.add_option("--samples", settings.samples, "use so many samples")->type_name("N")->check(positive());
   declare_answers(command, settings);
@@ -272,8 +267,8 @@ void declare_infer(CLI::App& command) {
       ->capture_default_str();
   command
       .add_option("--precision", settings.precision,
-                  "f32, bf16, f16 (stored so, computed in f32) or int8, which is calibrated first "
-                  "(default: that of the training)")
+                  "f32, bf16, f16 (stored; computed in f32) or int8 (calibrated first); default: that of the "
+                  "training")
       ->type_name("TYPE");
   declare_bytes(command, *arguments);
   add_chip_options(command, arguments->chips);

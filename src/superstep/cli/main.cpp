@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <csignal>
 #include <cstdio>
 #include <new>
 #include <system_error>
@@ -10,6 +11,7 @@
 #include "superstep/base/error.h"
 #include "superstep/base/printable.h"
 #include "superstep/base/progress.h"
+#include "superstep/base/system/built_kernels.h"
 #include "superstep/base/system/child_process.h"
 #include "superstep/base/system/instruction_set.h"
 #include "superstep/base/system/interrupt.h"
@@ -18,6 +20,7 @@
 #include "superstep/cli/command.h"
 #include "superstep/cli/shared/output_paths.h"
 #include "superstep/cli/shared/words.h"
+#include "superstep/cli/wing.h"
 #include "superstep/run/ranks/communicator.h"
 
 namespace superstep::cli {
@@ -51,6 +54,15 @@ void declare_common(CLI::App& command, bool has_result) {
                   "threads to use (default: as many as this process may have processors)")
       ->type_name("N")
       ->check(CLI::Range(1, 4096));
+}
+
+// A program that was built for the vectors of another machine is right here, and slower than it need be.
+void tell_of_slow_kernels() {
+  if (const auto set = widest_given_away())
+    tell(fmt::format(
+        "superstep: note: this program was built without kernels for {}, which this processor has: {} "
+        "is used instead\n  build it here, or with -DSUPERSTEP_KERNELS=all\n",
+        name_of(*set), name_of(available_instruction_sets().back())));
 }
 
 // Lines where nobody watches a bar: a log says that the work goes on.
@@ -138,18 +150,33 @@ void declare_all(CLI::App& program) {
       "(stopped).");
   for (const Command& command : commands()) {
     CLI::App* added = program.add_subcommand(command.name, command.summary);
-    command.declare(*added);
+    added->group(command.group);
+    if (!declare_here(command, *added)) continue;
     declare_common(*added, command.has_result);
     try_output_paths(*added);
   }
-  program.parse_complete_callback([&program] { show_progress(name_of_command(program)); });
+  program.parse_complete_callback([&program] {
+    show_progress(name_of_command(program));
+    if (!common().quiet) tell_of_slow_kernels();
+  });
+}
+
+const Command* find_command(const std::string& name) {
+  const auto found = std::ranges::find_if(commands(), [&](const Command& each) { return name == each.name; });
+  return found == commands().end() ? nullptr : &*found;
+}
+
+// Where the call is of a command of another wing.
+void go_on_where_it_is_declared(const std::string& name) {
+  const Command* const command = find_command(name);
+  if (command && command->wing && std::string(command->wing) != (this_wing().name ? this_wing().name : ""))
+    go_on_in(command->wing);
 }
 
 // What follows "--" of a command that hands it on to the program that it starts; taken out of the words.
 std::vector<std::string> take_handed_on(std::vector<std::string>& words) {
-  const auto command = std::ranges::find_if(
-      commands(), [&](const Command& each) { return !words.empty() && words[0] == each.name; });
-  if (command == commands().end() || !command->hands_on) return {};
+  const Command* const command = words.empty() ? nullptr : find_command(words[0]);
+  if (!command || !command->hands_on) return {};
   const auto mark = std::ranges::find(words, "--");
   if (mark == words.end()) return {};
   std::vector<std::string> handed_on(mark + 1, words.end());
@@ -166,9 +193,15 @@ int run(int argc, char** argv) {
       "superstep");
   declare_all(program);
   std::vector<std::string> words{argv + 1, argv + argc};
+  if (words == std::vector<std::string>{asked_to_describe}) {
+    describe_this_wing(describe(program));
+    return 0;
+  }
+  common().words = words;
   common().handed_on = take_handed_on(words);
   words = understood(std::move(words), program);
   require_known_command(words, program);
+  go_on_where_it_is_declared(words[0]);
   try {
     std::ranges::reverse(words);  // CLI11 takes them from the end
     program.parse(std::move(words));
@@ -185,7 +218,15 @@ int run(int argc, char** argv) {
 
 // Before the libraries that the program is linked to begin, which takes longer than they need: who is stopped
 // at once ends as later, with 130, and no half-written file is left.
-static void heed_signals(int, char**, char**) { superstep::watch_for_interrupts(); }
+// What came while another program went on in this one (cli/wing.cpp) has waited.
+static void heed_signals(int, char**, char**) {
+  superstep::watch_for_interrupts();
+  sigset_t stops;
+  sigemptyset(&stops);
+  sigaddset(&stops, SIGINT);
+  sigaddset(&stops, SIGTERM);
+  ::sigprocmask(SIG_UNBLOCK, &stops, nullptr);
+}
 [[gnu::section(".preinit_array"), gnu::used]] static void (*const heeded_early)(int, char**,
                                                                                 char**) = heed_signals;
 

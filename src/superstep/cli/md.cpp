@@ -207,7 +207,7 @@ void declare_structure(CLI::App& command, Arguments& a) {
   command.add_option("--water", a.water, "a box of so many molecules")
       ->type_name("N")
       ->check(whole_number_from(1, 1000000));
-  command.add_option("--density", a.density, "of that box, g/cm^3")
+  command.add_option("--density", a.density, "density of that box, g/cm^3")
       ->type_name("NUMBER")
       ->check(number_from(1e-6, 10))
       ->capture_default_str();
@@ -227,11 +227,15 @@ void declare_rules(CLI::App& command, Arguments& a) {
                   "what is kept: nve (energy), nvt (temperature), npt (pressure too)")
       ->check(CLI::IsMember({"nve", "nvt", "npt"}))
       ->capture_default_str();
-  command.add_option("--temperature", a.kelvin, "of the bath, and of velocities drawn at the start, K")
+  command
+      .add_option("--temperature", a.kelvin,
+                  "temperature of the bath, and of the velocities drawn at the start, K")
       ->type_name("K")
       ->check(number_from(0, 1e6))
       ->capture_default_str();
-  command.add_option("--start-temperature", a.velocities, "of the velocities drawn, where it is another, K")
+  command
+      .add_option("--start-temperature", a.velocities,
+                  "temperature of the velocities drawn, if not the bath's, K")
       ->type_name("K")
       ->check(number_from(0, 1e6));
   command.add_option("--bath", a.bath, "rescaling (stochastic, of all velocities together) or langevin")
@@ -241,7 +245,7 @@ void declare_rules(CLI::App& command, Arguments& a) {
       ->type_name("FS")
       ->check(number_from(1e-3, 1e9))
       ->capture_default_str();
-  command.add_option("--pressure", a.pressure, "of npt, bar")
+  command.add_option("--pressure", a.pressure, "pressure for npt, bar")
       ->type_name("BAR")
       ->check(number_from(-1e8, 1e8))
       ->capture_default_str();
@@ -276,11 +280,11 @@ void declare_length(CLI::App& command, Arguments& a) {
       ->check(whole_number_from(0));
   command
       .add_option("--skin", a.skin,
-                  "of neighbour lists: half of it an atom may move before they are renewed, A")
+                  "skin of neighbor lists, A: they are renewed when an atom has moved by half of it")
       ->type_name("A")
       ->check(number_from(0.01, 20))
       ->capture_default_str();
-  command.add_option("--seed", a.seed, "of velocities, baths, alloys and orientations")
+  command.add_option("--seed", a.seed, "seed of velocities, baths, alloys and orientations")
       ->type_name("N")
       ->check(whole_number_from(0, std::numeric_limits<std::int64_t>::max()))
       ->capture_default_str();

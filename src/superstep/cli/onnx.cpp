@@ -289,10 +289,10 @@ void declare_check(CLI::App& app) {
       ->allow_extra_args(false);
   command
       ->add_option("--train", arguments->train,
-                   "as in superstep train: initialisers to train beside the weights")
+                   "as in superstep train: initializers to train beside the weights")
       ->type_name("NAME")
       ->allow_extra_args(false);
-  command->add_option("--freeze", arguments->freeze, "as in superstep train: initialisers not to train")
+  command->add_option("--freeze", arguments->freeze, "as in superstep train: initializers not to train")
       ->type_name("NAME")
       ->allow_extra_args(false);
   command->add_flag("--metadata", arguments->metadata, "print the file's metadata too");

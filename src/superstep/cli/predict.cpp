@@ -93,7 +93,7 @@ void print_memory(const machine::Prediction& prediction) {
                    format_bytes(memory.temporary), format_bytes(memory.total()), format_bytes(memory.limit),
                    memory.fits() ? "yes" : "no"});
   }
-  fmt::print("memory of a unit, at its fullest moment\n{}", table.to_string());
+  fmt::print("peak memory per device\n{}", table.to_string());
   for (const machine::Stage& stage : prediction.stages)
     if (stage.memory.tile_limit > 0)
       fmt::print("fullest tile: {} of {}, at '{}'\n", format_bytes(stage.memory.fullest_tile),

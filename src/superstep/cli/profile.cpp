@@ -164,7 +164,7 @@ void declare_profile(CLI::App& command) {
       .add_option("workload", request.model,
                   "what to profile: superstep list workloads, or a model file (.onnx)")
       ->required();
-  command.add_option("--on", arguments->machine, "the machine: cpu (measured); gc200, bow, gc2 (modelled)")
+  command.add_option("--on", arguments->machine, "the machine: cpu (measured); gc200, bow, gc2 (modeled)")
       ->type_name("MACHINE")
       ->capture_default_str();
   command.add_option("--mode", request.mode, "train or infer")->type_name("MODE")->capture_default_str();
@@ -190,11 +190,8 @@ void declare_profile(CLI::App& command) {
   add_shape_option(command, request.shapes);
   add_chip_options(command, arguments->chips);
   command
-      .add_option(
-          "--simulate", arguments->simulate,
-          "how long the step would take on so many threads, each on a processor of its own: simulated from "
-          "the times that "
-          "steps take on one; measured, too, where there are as many processors. Instead of the profile")
+      .add_option("--simulate", arguments->simulate,
+                  "simulate the step on so many threads from its times on one, instead of a profile")
       ->type_name("N,N,...")
       ->delimiter(',')
       ->check(CLI::Range(1, 4096));

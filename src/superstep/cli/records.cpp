@@ -80,8 +80,8 @@ void import_records(const Arguments& arguments) {
 }
 
 void add_filter(CLI::App& command, Arguments& arguments) {
-  command.add_option("--workload", arguments.filter.workload, "of this workload alone")->type_name("NAME");
-  command.add_option("--command", arguments.filter.command, "of this command alone: train, infer, bench")
+  command.add_option("--workload", arguments.filter.workload, "show only this workload")->type_name("NAME");
+  command.add_option("--command", arguments.filter.command, "show only this command: train, infer, bench")
       ->type_name("NAME");
   command.add_option("--most", arguments.filter.most, "at most so many, the newest")
       ->type_name("N")

@@ -81,8 +81,7 @@ void declare_report(CLI::App& command) {
   command
       .add_option(
           "--results", arguments->results,
-          "report these in place of a training run: files that --json wrote, numbers of records, last, all "
-          "(the newest of every benchmark in the records)")
+          "report these instead of a training run: files written by --json, numbers of records, last, or all")
       ->type_name("NAME,...")
       ->delimiter(',');
   command.add_option("--published", arguments->published, "published rows to set beside them, in CSV")

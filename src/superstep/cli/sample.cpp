@@ -247,9 +247,8 @@ void declare_density(CLI::App& command, Arguments& arguments) {
 
 void declare_windows(CLI::App& command, run::Windows& windows) {
   command
-      .add_option(
-          "--windows", windows.count,
-          "of a workload that is a series: so many windows, each begun where the last one's chains were")
+      .add_option("--windows", windows.count,
+                  "windows of a series, each begun where the last one's chains ended")
       ->type_name("N")
       ->check(whole_number_from(1, 1'000'000));
   command.add_option("--stride", windows.stride, "rows from one window to the next, which are forecast")
@@ -270,7 +269,7 @@ void declare_model(CLI::App& command, Arguments& arguments) {
   command.add_option("--samples", model.samples, "use so many samples")->type_name("N")->check(positive());
   command
       .add_option("--loss", model.loss,
-                  "of a model file: mse, l1, cross_entropy; of some outputs: mse:position,l1:width")
+                  "loss of a model file: mse, l1, cross_entropy; per output: mse:position,l1:width")
       ->type_name("LOSS");
   add_bound_option(command, model.bounds);
   add_shape_option(command, model.shapes);

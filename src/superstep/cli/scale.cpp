@@ -58,11 +58,13 @@ void declare_scale(CLI::App& command) {
   command.add_option("--batch", settings.batch, "samples a step: of all ranks (strong), of each (weak)")
       ->type_name("N")
       ->check(positive());
-  command.add_option("--steps", settings.steps, "of each run")
+  command.add_option("--steps", settings.steps, "steps per run")
       ->type_name("N")
       ->check(CLI::Range(2, 1000000000))
       ->capture_default_str();
-  command.add_option("--samples", settings.samples, "of generated data")->type_name("N")->check(positive());
+  command.add_option("--samples", settings.samples, "samples of generated data")
+      ->type_name("N")
+      ->check(positive());
   command.add_option("--repeat", settings.repeat, "runs of each number of ranks")
       ->type_name("N")
       ->check(CLI::Range(1, 1000))

@@ -123,22 +123,20 @@ void stream(const Arguments& arguments) {
 void declare_source(CLI::App& command, Arguments& a) {
   command
       .add_option("what", a.what,
-                  "a workload, whose data are generated, or a file of arrays (.h5, .npy, .npz); its "
-                  "'position', where it has one, "
-                  "goes with the frames")
+                  "a workload, whose data are generated, or a file of arrays (.h5, .npy, .npz)")
       ->required();
-  command.add_option("--dataset", a.dataset, "of a file with several: the array whose rows are frames")
+  command.add_option("--dataset", a.dataset, "array whose rows are frames, in a file with several")
       ->type_name("NAME");
-  command.add_option("--frames", a.frames, "of the series")
+  command.add_option("--frames", a.frames, "frames in the series")
       ->type_name("N")
       ->check(CLI::Range(std::int64_t{1}, static_cast<std::int64_t>(edge::most_frames)))
       ->capture_default_str();
-  command.add_option("--different", a.different, "of them at most; they are sent round and round")
+  command.add_option("--different", a.different, "most frames that differ; they are sent round and round")
       ->type_name("N")
       ->check(CLI::Range(1, 1 << 20))
       ->capture_default_str();
   command.add_option("--series", a.series, "its name")->type_name("NAME")->capture_default_str();
-  command.add_option("--seed", a.seed, "of the data and of the faults")
+  command.add_option("--seed", a.seed, "seed of the data and of the faults")
       ->type_name("N")
       ->check(CLI::Range(std::int64_t{0}, std::numeric_limits<std::int64_t>::max()))
       ->capture_default_str();
@@ -181,8 +179,8 @@ void declare_stream(CLI::App& command) {
       ->type_name("FAULT,...");
   command
       .add_option("--answers", a->answers,
-                  "where the server publishes answers (its --publish): say how long they take, from when a "
-                  "frame was due")
+                  "address where the server publishes answers (its --publish), to time them from when frames "
+                  "were due")
       ->type_name("ADDRESS");
   command.add_flag("--acknowledge", a->acknowledge,
                    "send again what the receiver has not said to keep: superstep serve --journal does");

@@ -223,13 +223,13 @@ void declare_model(CLI::App& command, run::TrainSettings& settings) {
                   "override it")
       ->type_name("NAME");
   command
-      .add_option("--optimizer", settings.optimizer,
-                  "sgd, adam, adamw, adamax, rmsprop or lamb; with constants: sgd:momentum=0.9, "
-                  "adamw:weight_decay=0.01,beta2=0.95 (epsilon, clip)")
+      .add_option(
+          "--optimizer", settings.optimizer,
+          "sgd, adam, adamw, adamax, rmsprop or lamb, with constants: adamw:weight_decay=0.01,beta2=0.95")
       ->type_name("NAME[:NAME=X,...]");
   command
       .add_option("--loss", settings.loss,
-                  "of a model file: mse, l1, huber, cross_entropy; of some outputs: mse:position,l1:width")
+                  "loss of a model file: mse, l1, huber, cross_entropy; per output: mse:position,l1:width")
       ->type_name("LOSS");
   add_bound_option(command, settings.bounds);
   add_shape_option(command, settings.shapes);
@@ -237,9 +237,7 @@ void declare_model(CLI::App& command, run::TrainSettings& settings) {
   add_freeze_option(command, settings.freeze);
   command
       .add_option("--weights", settings.weights,
-                  "begin with what this run has learnt, or with weights that others wrote (safetensors, "
-                  "PyTorch, GGUF); "
-                  "without it with weights that are drawn")
+                  "begin with the weights of this run, or of others (safetensors, PyTorch, GGUF)")
       ->type_name("PATH");
   command.add_option("--learning-rate", settings.learning_rate, "the peak of the schedule")
       ->type_name("X")
@@ -248,10 +246,9 @@ void declare_model(CLI::App& command, run::TrainSettings& settings) {
 
 void declare_gradient_and_options(CLI::App& command, run::TrainSettings& settings) {
   command
-      .add_option(
-          "--gradient", settings.gradient,
-          "reverse, forward:K (estimated in one forward pass along K random directions, without stored "
-          "activations) or mixed:LAYER,... (forward for these, * and ? in them; mixed:K:LAYER,...)")
+      .add_option("--gradient", settings.gradient,
+                  "reverse, forward:K (K random directions, no activations kept), mixed:LAYER,... or "
+                  "mixed:K:LAYER,...")
       ->type_name("MODE")
       ->capture_default_str();
   command.add_option("--seed", settings.seed, "seed of weights, order and augmentation")
@@ -273,14 +270,14 @@ void declare_records_and_ranks(CLI::App& command, Arguments& arguments) {
       ->type_name("FILE");
   command
       .add_option("--batch-norm-span", arguments.settings.batch_norm_span,
-                  "of several ranks: neighbours whose batches batch normalisation takes together")
+                  "ranks whose batches are normalized together (neighbors of one another)")
       ->type_name("RANKS")
       ->check(CLI::Range(1, 4096))
       ->capture_default_str();
   command
       .add_option("--exchange", arguments.exchange,
-                  "of gradients between ranks: overlapped with the backward pass, after it, or after it by "
-                  "the MPI library's own all-reduce (library)")
+                  "when ranks exchange gradients: overlapped with the backward pass, after it, or library "
+                  "(MPI's own)")
       ->type_name("WAY")
       ->capture_default_str();
 }
@@ -305,12 +302,11 @@ void declare_train(CLI::App& command) {
   command.add_option("--data", arguments->data, "the training data; without it they are generated in memory")
       ->type_name("FILE");
   command.add_flag("--allow-nan", arguments->settings.allow_nan,
-                   "of a model file: train on arrays that hold NaN or infinity");
+                   "train a model file on arrays that hold NaN or infinity");
   command
       .add_option(
           "--validate", arguments->validate,
-          "samples that the trained model is judged by: a number, a share (0.1, 10%) or all (default: "
-          "10000 at most, and no more than it was trained on; with --until and --mllog all)")
+          "samples to judge by: a number, a share (0.1, 10%) or all (default: 10000 at most; --until: all)")
       ->type_name("N|SHARE|all");
   command.add_option("--out", arguments->out, "the run's folder: configuration, log, checkpoints, model")
       ->type_name("DIR");

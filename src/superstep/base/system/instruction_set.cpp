@@ -3,12 +3,14 @@
 #include <hwy/highway.h>
 #include <hwy/targets.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdlib>
 #include <vector>
 
 #include "superstep/base/error.h"
 #include "superstep/base/printable.h"
+#include "superstep/base/system/built_kernels.h"
 #include "superstep/base/system/matrix_registers.h"
 
 namespace superstep {
@@ -41,11 +43,19 @@ bool processor_has_beyond_scalar(InstructionSet set) {
 }
 
 std::int64_t vector_targets(InstructionSet set) {
-  return (set >= InstructionSet::avx2 ? HWY_AVX2 : 0) | (set >= InstructionSet::avx512 ? HWY_AVX3 : 0);
+  const std::int64_t up_to =
+      (set >= InstructionSet::avx2 ? HWY_AVX2 : 0) | (set >= InstructionSet::avx512 ? HWY_AVX3 : 0);
+  return up_to & HWY_TARGETS;
+}
+
+// Whether kernels were compiled for it (SUPERSTEP_KERNELS): their files are for the same sets as this one.
+bool is_built_beyond_scalar(InstructionSet set) {
+  return (HWY_TARGETS & (set >= InstructionSet::avx512 ? HWY_AVX3 : HWY_AVX2)) != 0;
 }
 #else
 constexpr const char* narrowest_name = "neon";
 bool processor_has_beyond_scalar(InstructionSet /*set*/) { return false; }
+bool is_built_beyond_scalar(InstructionSet /*set*/) { return false; }
 std::int64_t vector_targets(InstructionSet /*set*/) { return 0; }
 #endif
 
@@ -56,11 +66,18 @@ bool processor_has(InstructionSet set) {
   return set == InstructionSet::scalar || processor_has_beyond_scalar(set);
 }
 
-std::vector<InstructionSet> find_available() {
+bool is_built(InstructionSet set) { return set == InstructionSet::scalar || is_built_beyond_scalar(set); }
+
+// Of all sets those for which this is so.
+std::vector<InstructionSet> sets_that(bool (*holds)(InstructionSet)) {
   std::vector<InstructionSet> sets;
   for (InstructionSet set : all_sets)
-    if (processor_has(set)) sets.push_back(set);
+    if (holds(set)) sets.push_back(set);
   return sets;
+}
+
+std::vector<InstructionSet> find_available() {
+  return sets_that([](InstructionSet set) { return processor_has(set) && is_built(set); });
 }
 
 // What Highway may choose from: the set and everything narrower.
@@ -76,6 +93,10 @@ void require(InstructionSet set) {
   if (!processor_has(set))
     throw Error(ErrorCode::unsupported, std::string("this processor has no ") + name_of(set), {},
                 std::string("the widest it has is ") + name_of(available_instruction_sets().back()));
+  if (!is_built(set))
+    throw Error(ErrorCode::unsupported,
+                std::string("this program was built without kernels for ") + name_of(set), {},
+                "build it with -DSUPERSTEP_KERNELS=all to have every one");
 }
 
 // The widest, or what the environment asks for: what a narrower processor would do can be seen and timed on
@@ -113,6 +134,16 @@ std::optional<InstructionSet> instruction_set_from_name(std::string_view name) {
 std::span<const InstructionSet> available_instruction_sets() {
   static const std::vector<InstructionSet> sets = find_available();
   return sets;
+}
+
+std::optional<InstructionSet> widest_given_away(std::span<const InstructionSet> processor,
+                                                std::span<const InstructionSet> built) {
+  const InstructionSet widest = processor.back();
+  return std::ranges::find(built, widest) == built.end() ? std::optional(widest) : std::nullopt;
+}
+
+std::optional<InstructionSet> widest_given_away() {
+  return widest_given_away(sets_that(processor_has), sets_that(is_built));
 }
 
 InstructionSet instruction_set() { return current(); }

@@ -10,6 +10,7 @@
 #include "superstep/base/text.h"
 #include "superstep/cli/command.h"
 #include "superstep/cli/help/description.h"
+#include "superstep/cli/wing.h"
 
 namespace superstep::cli {
 namespace {
@@ -24,8 +25,14 @@ constexpr const char* man_examples =
     "  superstep man train | man -l -           read the page of a command\n"
     "  superstep man --out man/                 write them all: man/superstep.1, man/superstep-train.1, ...";
 
+CommandText described(const CLI::App& program) {
+  CommandText text = describe(program);
+  complete_by_wings(text);
+  return text;
+}
+
 void complete(const CLI::App& program, const std::string& shell) {
-  const CommandText text = describe(program);
+  const CommandText text = described(program);
   fmt::print("{}", shell == "bash" ? bash_completion(text) : zsh_completion(text));
 }
 
@@ -42,7 +49,7 @@ void write_pages(const CommandText& program, const std::filesystem::path& folder
 }
 
 void show_manual(const CLI::App& program, const ManArguments& arguments) {
-  const CommandText text = describe(program);
+  const CommandText text = described(program);
   if (!arguments.out.empty()) return write_pages(text, arguments.out);
   const CommandText* command = find_command(text, arguments.command);
   if (!command) {

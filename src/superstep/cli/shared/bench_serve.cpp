@@ -115,39 +115,6 @@ record::Result result_of(const edge::LoadTarget& target, const edge::LoadSetting
 
 }  // namespace
 
-void declare_serve_bench(CLI::App& command, ServeBenchArguments& a) {
-  command
-      .add_option(
-          "--request-rate", a.request_rates,
-          "of serve: requests a second that are due whatever the server does; latency counts from when "
-          "they were due")
-      ->type_name("R,...")
-      ->delimiter(',')
-      ->check(number_from(1e-3, 1e7));
-  command
-      .add_option("--concurrency", a.concurrency,
-                  "of serve: so many at a time, each sent when the one before is answered (default: 1)")
-      ->type_name("N,...")
-      ->delimiter(',')
-      ->check(CLI::Range(1, 20000));
-  command.add_option("--arrive", a.arrive, "of serve: poisson, constant")
-      ->check(CLI::IsMember({"poisson", "constant"}))
-      ->type_name("HOW")
-      ->capture_default_str();
-  command.add_option("--connections", a.connections, "of serve: that requests due at a rate share")
-      ->type_name("N")
-      ->check(CLI::Range(1, 20000))
-      ->capture_default_str();
-  command.add_option("--rows", a.rows, "of serve: of a request")
-      ->type_name("N")
-      ->check(CLI::Range(1, 1 << 20))
-      ->capture_default_str();
-  command.add_option("--tensors", a.tensors, "of serve: sent as binary or json")
-      ->check(CLI::IsMember({"binary", "json"}))
-      ->type_name("FORM")
-      ->capture_default_str();
-}
-
 void bench_serve(const std::string& url, const ServeBenchArguments& arguments, double seconds,
                  const OutputChoice& output) {
   const edge::LoadTarget target = edge::open_target(url);

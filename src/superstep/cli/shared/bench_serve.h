@@ -22,5 +22,7 @@ void declare_serve_bench(CLI::App& command, ServeBenchArguments& arguments);
 // everything else was measured and kept.
 void bench_serve(const std::string& url, const ServeBenchArguments& arguments, double seconds,
                  const OutputChoice& output);
+// The same, of the program that has it.
+using ServeBench = decltype(&bench_serve);
 
 }  // namespace superstep::cli

@@ -27,14 +27,14 @@ inline void add_shape_option(CLI::App& command, std::vector<std::string>& shapes
 
 inline void add_train_option(CLI::App& command, std::vector<std::string>& names) {
   add_repeated(command, "--train", names,
-               "of a model file: initialisers that are trained beside its weights, * and ? in them; may be "
+               "of a model file: initializers that are trained beside its weights, * and ? in them; may be "
                "repeated",
                "NAME");
 }
 
 inline void add_freeze_option(CLI::App& command, std::vector<std::string>& names) {
   add_repeated(command, "--freeze", names,
-               "of a model file: initialisers that are not trained, * and ? in them; may be repeated",
+               "of a model file: initializers that are not trained, * and ? in them; may be repeated",
                "NAME");
 }
 

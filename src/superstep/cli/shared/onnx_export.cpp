@@ -25,7 +25,7 @@ struct Arguments {
 constexpr const char* examples =
     "Examples:\n"
     "  superstep onnx export braggnn --weights run/ --out braggnn.onnx\n"
-    "  superstep onnx export braggnn --with train-step --out step.onnx     forward, backward and optimiser\n"
+    "  superstep onnx export braggnn --with train-step --out step.onnx     forward, backward and optimizer\n"
     "  superstep onnx export mine.onnx --with train-step --loss mse --out step.onnx\n"
     "A training step gives the loss and, for every state NAME, its next value as NAME.next: feed these back\n"
     "as the inputs NAME to train in any ONNX runtime. It is of one batch, the workload's own or --batch.";
@@ -67,11 +67,11 @@ void declare_onnx_export(CLI::App& command) {
       ->type_name("N")
       ->check(CLI::Range(13, 27));
   command
-      .add_option("--optimizer", model.optimizer,
-                  "sgd, adam, adamw, adamax, rmsprop or lamb; with constants: sgd:momentum=0.9, "
-                  "adamw:weight_decay=0.01,beta2=0.95 (epsilon, clip)")
+      .add_option(
+          "--optimizer", model.optimizer,
+          "sgd, adam, adamw, adamax, rmsprop or lamb, with constants: adamw:weight_decay=0.01,beta2=0.95")
       ->type_name("NAME[:NAME=X,...]");
-  command.add_option("--loss", model.loss, "of a model file: mse, l1, huber, cross_entropy")
+  command.add_option("--loss", model.loss, "loss of a model file: mse, l1, huber, cross_entropy")
       ->type_name("LOSS");
   add_bound_option(command, model.bounds);
   add_shape_option(command, model.shapes);

@@ -8,6 +8,7 @@
 #include <fstream>
 
 #include "superstep/base/error.h"
+#include "superstep/base/system/built_kernels.h"
 #include "superstep/base/system/free_memory.h"
 #include "superstep/base/system/instruction_set.h"
 #include "superstep/base/system/user_folders.h"
@@ -88,6 +89,7 @@ HostFacts host_facts() {
   facts.threads = default_threads();
   facts.instruction_set = name_of(instruction_set());
   facts.widest_instruction_set = name_of(available_instruction_sets().back());
+  if (const auto set = widest_given_away()) facts.given_away_set = name_of(*set);
   facts.memory_bytes =
       static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE));
   facts.available_bytes = available_memory();

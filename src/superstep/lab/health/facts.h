@@ -23,7 +23,8 @@ struct HostFacts {
   std::optional<int> of_group;         // whole processors that a container or a batch system's group allows
   int threads = 1;                     // that a command takes without --threads
   std::string instruction_set;         // in force
-  std::string widest_instruction_set;  // of this processor
+  std::string widest_instruction_set;  // of this processor and this program
+  std::string given_away_set;  // wider, of this processor alone (base/system/built_kernels.h); empty: none
   double memory_bytes = 0, available_bytes = 0;
   std::optional<double> load;  // mean number of processes that wanted a processor in the last minute
   std::string huge_pages;      // "always [madvise] never"

@@ -33,6 +33,13 @@ Finding threads(const HostFacts& facts) {
 
 Finding instructions(const HostFacts& facts) {
   Finding finding{"instruction set", facts.instruction_set};
+  if (!facts.given_away_set.empty()) {
+    finding.health = Health::note;
+    finding.advice =
+        fmt::format("this processor has {}: build the program here, or with -DSUPERSTEP_KERNELS=all",
+                    facts.given_away_set);
+    return finding;
+  }
   if (facts.instruction_set == facts.widest_instruction_set) return finding;
   finding.health = Health::note;
   finding.advice =

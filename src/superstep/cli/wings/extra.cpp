@@ -1,0 +1,20 @@
+// The program superstep-extra.
+#include "superstep/cli/wing.h"
+
+namespace superstep::cli {
+
+void declare_workflow(CLI::App& command);
+void declare_design(CLI::App& command);
+void declare_md(CLI::App& command);
+void declare_openmp(CLI::App& command);
+
+const Wing& this_wing() {
+  static const Wing wing{"extra",
+                         {{"workflow", declare_workflow},
+                          {"design", declare_design},
+                          {"md", declare_md},
+                          {"openmp", declare_openmp}}};
+  return wing;
+}
+
+}  // namespace superstep::cli

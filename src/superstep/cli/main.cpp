@@ -1,10 +1,13 @@
 #include <fmt/format.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <new>
+#include <string_view>
 #include <system_error>
 
 #include "superstep/base/error.h"
@@ -36,8 +39,10 @@ constexpr int exit_failed = 1, exit_wrong_call = 2, exit_interrupted = 130;
 void declare_common(CLI::App& command, bool has_result) {
   if (has_result) {
     command.add_option("--json", common().json, "write the result as JSON to this file")->type_name("FILE");
-    command.add_flag("--private", common().for_others,
-                     "results and records have neither this machine's name nor full paths");
+    command.add_flag(
+        "--private", common().for_others,
+        "results and records have neither this machine's name nor full paths; SUPERSTEP_PRIVATE=1 says "
+        "it for all commands");
   }
   command.add_flag("--quiet", common().quiet, "no signs of progress and no tables");
   command
@@ -51,6 +56,15 @@ void declare_common(CLI::App& command, bool has_result) {
                   "threads to use (default: as many as this process may have processors)")
       ->type_name("N")
       ->check(CLI::Range(1, 4096));
+}
+
+// Commands that this one starts (scale, workflows, the learner) keep results as it does; a user may say it
+// once for all.
+void hand_on_privacy() {
+  constexpr const char* name = "SUPERSTEP_PRIVATE";
+  const char* const said = std::getenv(name);
+  if (said && *said && std::string_view(said) != "0") common().for_others = true;
+  if (common().for_others) ::setenv(name, "1", 1);
 }
 
 // Lines where nobody watches a bar: a log says that the work goes on.
@@ -142,7 +156,10 @@ void declare_all(CLI::App& program) {
     declare_common(*added, command.has_result);
     try_output_paths(*added);
   }
-  program.parse_complete_callback([&program] { show_progress(name_of_command(program)); });
+  program.parse_complete_callback([&program] {
+    show_progress(name_of_command(program));
+    hand_on_privacy();
+  });
 }
 
 // What follows "--" of a command that hands it on to the program that it starts; taken out of the words.
@@ -189,8 +206,19 @@ static void heed_signals(int, char**, char**) { superstep::watch_for_interrupts(
 [[gnu::section(".preinit_array"), gnu::used]] static void (*const heeded_early)(int, char**,
                                                                                 char**) = heed_signals;
 
+namespace {
+
+// Whatever the mask of new files says: what everybody may write to is nobody's work any more.
+void keep_others_from_writing() {
+  const mode_t given = ::umask(S_IWOTH);
+  ::umask(given | S_IWOTH);
+}
+
+}  // namespace
+
 int main(int argc, char** argv) {
   using superstep::cli::report;
+  keep_others_from_writing();
   superstep::heed_parent();
   superstep::occupy_standard_descriptors();
   superstep::watch_for_interrupts();

@@ -15,6 +15,13 @@
 namespace superstep::cli {
 namespace {
 
+edge::ClientAccess access_of(const ServeBenchArguments& a) {
+  return {.token = a.token_file.empty() ? "" : edge::first_token(a.token_file),
+          .ca = a.ca,
+          .certificate = a.certificate,
+          .key = a.key};
+}
+
 std::vector<edge::LoadSettings> loads_of(const ServeBenchArguments& a, double seconds) {
   std::vector<edge::LoadSettings> loads;
   edge::LoadSettings base{
@@ -146,11 +153,21 @@ void declare_serve_bench(CLI::App& command, ServeBenchArguments& a) {
       ->check(CLI::IsMember({"binary", "json"}))
       ->type_name("FORM")
       ->capture_default_str();
+  command.add_option("--token-file", a.token_file, "of serve: the first token in it is shown")
+      ->type_name("FILE");
+  command
+      .add_option("--tls-ca", a.ca,
+                  "of serve over https or grpcs: whom to trust, PEM (default: whom this machine trusts)")
+      ->type_name("FILE");
+  command
+      .add_option("--tls-cert", a.certificate, "of serve: our own certificate, PEM, where it is asked for")
+      ->type_name("FILE");
+  command.add_option("--tls-key", a.key, "its key, PEM")->type_name("FILE");
 }
 
 void bench_serve(const std::string& url, const ServeBenchArguments& arguments, double seconds,
                  const OutputChoice& output) {
-  const edge::LoadTarget target = edge::open_target(url);
+  const edge::LoadTarget target = edge::open_target(url, access_of(arguments));
   const record::HostLoad host;
   std::vector<record::Result> results;
   TextTable table({"load", "answers/s", "p50", "p90", "p99", "p99.9", "largest", "queue", "batch", "rows",

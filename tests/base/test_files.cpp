@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <thread>
 
 #include "superstep/base/file.h"
@@ -144,6 +145,35 @@ TEST_F(Folder, WhatHasNoEndIsRefused) {
   writer.join();
   EXPECT_EQ(text.size(), 200'003U);
   refused(pipe, "nobody writes");
+}
+
+// A pipe that nobody reads would be waited for without an end, before the work or after it.
+TEST_F(Folder, APipeIsWrittenToWhereSomebodyReads) {
+  const fs::path pipe = path_ / "out";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  for (const auto& write :
+       {std::function<void()>([&] { require_writable(pipe); }),
+        std::function<void()>([&] { write_file_atomically(pipe, std::string_view("a")); }),
+        std::function<void()>([&] { append_line(pipe, "a"); })})
+    try {
+      write();
+      ADD_FAILURE() << "was written";
+    } catch (const Error& error) {
+      EXPECT_NE(std::string(error.what()).find("nobody reads"), std::string::npos) << error.what();
+    }
+  std::string heard;
+  std::thread reader([&] {
+    std::ifstream in(pipe);
+    std::getline(in, heard);
+  });
+  for (bool open = false; !open;) try {
+      require_writable(pipe);  // and who reads is not told that it is over
+      open = true;
+    } catch (const Error&) {  // the reader is not there yet
+    }
+  write_file_atomically(pipe, std::string_view("whole\n"));
+  reader.join();
+  EXPECT_EQ(heard, "whole");
 }
 
 // What is run from there is the user's own.

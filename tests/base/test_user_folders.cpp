@@ -1,5 +1,6 @@
 // Where the program keeps what is the user's, by the variables that say so.
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -7,6 +8,7 @@
 #include <optional>
 
 #include "superstep/base/system/user_folders.h"
+#include "tests/expect_error.h"
 #include "tests/scratch.h"
 
 namespace superstep {
@@ -54,6 +56,30 @@ TEST_F(UserFolders, AreTheProgramsOwnWhereItsVariableSaysSo) {
   setenv("SUPERSTEP_HOME", (folder_ / "own").c_str(), 1);
   EXPECT_EQ(user_data_folder(), folder_ / "own");
   EXPECT_EQ(user_cache_folder(), folder_ / "own/cache");
+}
+
+TEST_F(UserFolders, AreForTheUserAloneWhereTheyAreMade) {
+  const mode_t mask = ::umask(0);
+  const std::filesystem::path folders[] = {user_data_folder(), user_cache_folder()};
+  ::umask(mask);
+  for (const fs::path& folder : folders)
+    EXPECT_EQ(fs::status(folder).permissions() & fs::perms::mask, fs::perms::owner_all) << folder;
+}
+
+// What is in the cache is run.
+TEST_F(UserFolders, OthersMayNotWriteToTheCache) {
+  const fs::path cache = user_cache_folder();
+  fs::permissions(cache, fs::perms::owner_all | fs::perms::others_write);
+  expect_error(ErrorCode::io, {"everybody may write", cache.string()}, [] { user_cache_folder(); });
+  fs::permissions(cache, fs::perms::owner_all | fs::perms::group_all);
+  EXPECT_NO_THROW(user_cache_folder()) << "a group of the user's own";
+  if (::geteuid() != 0) return;
+  constexpr gid_t strange = 12345;
+  ASSERT_EQ(::chown(cache.c_str(), 0, strange), 0);
+  fs::permissions(cache, fs::perms::owner_all | fs::perms::group_all);
+  expect_error(ErrorCode::io, {"a group may write"}, [] { user_cache_folder(); });
+  ASSERT_EQ(::chown(cache.c_str(), strange, 0), 0);
+  expect_error(ErrorCode::io, {"another user"}, [] { user_cache_folder(); });
 }
 
 // No HOME: what the system knows of the user, whose home may be no folder of this machine.

@@ -1,5 +1,6 @@
 // --json of every command: one schema, every member of it, and the same as what the records keep.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <nlohmann/json.hpp>
 
@@ -39,6 +40,28 @@ TEST(Results, OfEveryCommandHaveEveryMemberOfTheSchema) {
     for (const auto& [name, metric] : result["metrics"].items())
       EXPECT_EQ(metric.contains("samples"), metric.contains("stddev")) << command << ": " << name;
   }
+}
+
+// Also those that commands keep that this one starts: scale has others train.
+TEST(Results, ForOthersHaveNoPlaces) {
+  const ScratchFolder folder;
+  char host[256] = {};
+  ASSERT_EQ(::gethostname(host, sizeof host - 1), 0);
+  const std::string name = std::string("\"hostname\": \"") + host;
+  const auto exported = [&] {
+    const Outcome outcome = run_program(folder / "", "records export --out all.json");
+    EXPECT_EQ(outcome.code, 0) << outcome.errors;
+    return content_of(folder / "all.json");
+  };
+  const std::string scale = "scale mlp --ranks 1 --steps 2 --samples 600 --repeat 1 --quiet";
+  EXPECT_EQ(run_program(folder / "", scale + " --private --out " + (folder / "scale.json").string()).code, 0);
+  const std::string bench = "bench mlp --mode infer --batch 1 --seconds 0.01 --quiet";
+  EXPECT_EQ(run_program(folder / "", bench, "SUPERSTEP_PRIVATE=1").code, 0);
+  const std::string kept = exported();
+  EXPECT_EQ(kept.find(name), std::string::npos) << kept;
+  EXPECT_EQ(kept.find((folder / "").string()), std::string::npos) << kept;
+  EXPECT_EQ(run_program(folder / "", bench, "SUPERSTEP_PRIVATE=0").code, 0);
+  EXPECT_NE(exported().find(name), std::string::npos) << "otherwise they say where";
 }
 
 // What a command writes and what the records keep of it are one result: where it was done included.

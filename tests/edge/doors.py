@@ -98,6 +98,36 @@ class Tls(OfDoors):
             context.load_cert_chain(self.folder / 'client.pem', self.folder / 'client.key')
             self.assertEqual(status_of(served.url + '/v2', context=context), 200)
 
+    def test_clients_of_ours_come_in_with_tokens_and_certificates(self):
+        self.make_certificates()
+        (self.folder / 'tokens').write_text('# of the beamline\nasker-token read,infer beamline\n')
+        (self.folder / 'tokens').chmod(0o600)
+        port = free_port()
+        over_grpc = 'without gRPC' not in superstep('bench', 'serve', 'grpc://127.0.0.1:1/m', '--seconds', 0.1, folder=self.folder).stderr
+        with self.served('m=mlp', '--tls-cert', 'server.pem', '--tls-key', 'server.key', '--tls-client-ca', 'ca.pem', '--token-file', 'tokens', '--protect',
+                         'read,infer', *(['--grpc', f'127.0.0.1:{port}'] if over_grpc else [])) as served:
+            def bench(url, *words):
+                return superstep('bench', 'serve', url, '--seconds', 0.3, '--concurrency', 2, *words, folder=self.folder)
+            whole = ['--token-file', 'tokens', '--tls-ca', 'ca.pem', '--tls-cert', 'client.pem', '--tls-key', 'client.key']
+            for url in [served.url.replace('127.0.0.1', 'localhost')] + ([f'grpcs://localhost:{port}/m'] if over_grpc else []):
+                done = bench(url, *whole)
+                self.assertEqual(done.returncode, 0, (url, done.stderr))
+                self.assertIn('2 at a time', done.stdout)
+                for left_out in (0, 2, 4):
+                    words = whole[:left_out] + whole[left_out + (2 if left_out < 4 else 4):]
+                    self.assertEqual(bench(url, *words).returncode, 1, words)
+            self.assertEqual(bench(served.url.replace('https', 'http'), *whole).returncode, 2, 'certificates, in the clear')
+            self.assertEqual(bench(served.url, *whole[:-2]).returncode, 2, 'a certificate without its key')
+        with self.served('m=mlp', '--tls-cert', 'server.pem', '--tls-key', 'server.key', '--token-file', 'tokens', '--protect', 'read,infer') as served:
+            client = Path(__file__).resolve().parents[2] / 'examples/serving/client.py'
+            try:
+                import numpy  # noqa: F401
+            except ImportError:
+                return
+            done = subprocess.run([sys.executable, client, served.url, 'm', 'tokens', 'ca.pem'], cwd=self.folder, capture_output=True, text=True)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertNotEqual(subprocess.run([sys.executable, client, served.url, 'm'], cwd=self.folder, capture_output=True).returncode, 0)
+
     def test_what_is_no_certificate_is_named(self):
         self.make_certificates()
         (self.folder / 'text').write_text('no certificate\n')
@@ -235,6 +265,212 @@ class Stops(OfDoors):
             self.assertEqual(done.returncode, 1, done.stderr)
             self.assertIn(part, done.stderr)
             self.assertNotIn('internal error', done.stderr)
+
+
+# Peers of another house: pyzmq, which makes keys, certificates and connections of its own.
+PYZMQ = """
+import json, os, sys, time
+import zmq, zmq.auth
+what, folder, address, own, other = sys.argv[1:6]
+if what == 'keys':
+    for name in (own, other):
+        zmq.auth.create_certificates(folder, name)
+    sys.exit()
+context = zmq.Context()
+socket = context.socket({'push': zmq.PUSH, 'subscribe': zmq.SUB}[what])
+socket.linger = 2000
+if own != '-':
+    socket.curve_publickey, socket.curve_secretkey = zmq.auth.load_certificate(os.path.join(folder, own + '.key_secret'))
+    socket.curve_serverkey = zmq.auth.load_certificate(os.path.join(folder, other + '.key'))[0]
+socket.connect(address)
+if what == 'push':
+    head = {'protocol': 'superstep-frame/1', 'type': 'frame', 'series': 's', 'frame': 0, 'shape': [1, 11, 11], 'dtype': 'f32'}
+    for number in range(5):
+        socket.send_multipart([json.dumps(dict(head, frame=number)).encode(), bytes(4 * 121)])
+    socket.send_multipart([json.dumps({'protocol': 'superstep-frame/1', 'type': 'end', 'series': 's'}).encode()])
+else:
+    socket.subscribe(b'')
+    print('listens', flush=True)
+    heard = 0
+    while heard < 5 and socket.poll(5000):
+        heard += json.loads(socket.recv_multipart()[0])['protocol'] == 'superstep-answer/1'
+    print(heard, flush=True)
+"""
+
+
+def python_with_zmq():
+    """An interpreter that has pyzmq: this one, or that of tools/setup-oracles."""
+    for python in (sys.executable, Path(PROGRAM).parent / 'oracles/bin/python'):
+        if Path(python).exists() and subprocess.run([python, '-c', 'import zmq; assert zmq.has("curve")'], capture_output=True).returncode == 0:
+            return python
+    return None
+
+
+@unittest.skipUnless(shutil.which('openssl'), 'openssl is not installed')
+class Curve(OfDoors):
+    def make_keys(self, *names):
+        for name in names:
+            self.openssl('genpkey', '-algorithm', 'X25519', '-out', f'{name}.key')
+            self.openssl('pkey', '-in', f'{name}.key', '-pubout', '-out', f'{name}.pub')
+
+    def pyzmq(self, *words, **how):
+        return subprocess.Popen([python_with_zmq(), '-c', PYZMQ, words[0], self.folder, *words[1:]], cwd=self.folder, text=True,
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, **how)
+
+    def detector(self, port, *words, frames=20):
+        return superstep('stream', 'braggnn', '--frames', frames, '--rate', 0, '--to', f'tcp://127.0.0.1:{port}', '--patience', 4, *words,
+                         folder=self.folder)
+
+    def test_a_stream_with_keys_has_every_frame(self):
+        self.make_keys('detector', 'server', 'viewer')
+        frames, answers = free_port(), free_port()
+        with self.served('braggnn', '--pull', f'tcp://127.0.0.1:{frames}', '--publish', f'tcp://127.0.0.1:{answers}', '--write', 'answers', '--journal', 'kept',
+                         '--curve-key', 'server.key', '--curve-server', 'detector.pub', '--curve-clients', 'detector.pub') as served:
+            done = superstep('stream', 'braggnn', '--frames', 50, '--rate', 200, '--to', f'tcp://127.0.0.1:{frames}', '--answers',
+                             f'tcp://127.0.0.1:{answers}', '--acknowledge', '--curve-key', 'detector.key', '--curve-server', 'server.pub',
+                             '--curve-clients', 'server.pub', folder=self.folder)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertIn('answers to 50, none to 0', done.stdout)
+            code, said, errors = served.end()
+        self.assertEqual(code, 0, errors)
+        self.assertNotIn('no key that is known', said)
+        self.assertNotIn('was refused', errors)
+
+    def test_strangers_send_and_hear_nothing(self):
+        self.make_keys('detector', 'server', 'other')
+        port = free_port()
+        with self.served('braggnn', '--pull', f'tcp://127.0.0.1:{port}', '--write', 'answers', '--curve-key', 'server.key', '--curve-server',
+                         'detector.pub') as served:
+            # In the clear, with another key than the server knows, and one that does not know the server's.
+            for words in ([], ['--curve-key', 'other.key', '--curve-clients', 'server.pub'], ['--curve-key', 'detector.key', '--curve-clients', 'other.pub']):
+                done = self.detector(port, *words)
+                self.assertEqual(done.returncode, 1, words)
+                self.assertIn('nobody has taken a frame', done.stderr)
+            done = self.detector(port, '--curve-key', 'detector.key', '--curve-clients', 'server.pub')
+            self.assertEqual(done.returncode, 0, done.stderr)
+            for _ in range(200):
+                if (self.folder / 'answers/series.json').exists():
+                    break
+                time.sleep(0.05)
+            code, said, errors = served.end()
+        self.assertEqual(code, 0, errors)
+        self.assertIn('no key that is known', said)
+        self.assertIn('--curve-server', errors, 'who connects is told why there is none')
+        self.assertEqual(json.loads((self.folder / 'answers/series.json').read_text())['received'], 20)
+
+    def test_what_is_no_key_or_no_use_is_named(self):
+        self.make_keys('server', 'detector')
+        (self.folder / 'text').write_text('no key\n')
+        pull, listen = ['--pull', 'tcp://127.0.0.1:1', '--write', 'w'], ['--pull', 'tcp://*:*', '--write', 'w']
+        for words, code, part in ((['--curve-key', 'server.key'], 2, '--pull'), ([*pull, '--curve-server', 'detector.pub'], 2, '--curve-key'),
+                                  ([*pull, '--curve-key', 'server.key'], 2, '--curve-server'), ([*listen, '--curve-key', 'server.key'], 2, '--curve-clients'),
+                                  ([*pull, '--curve-key', 'server.key', '--curve-server', 'detector.pub', '--curve-clients', 'detector.pub'], 2, 'nobody connects'),
+                                  ([*listen, '--curve-key', 'server.key', '--curve-server', 'detector.pub', '--curve-clients', 'detector.pub'], 2, 'nothing connects'),
+                                  ([*pull, '--curve-key', 'text', '--curve-server', 'detector.pub'], 1, 'no secret key'),
+                                  ([*pull, '--curve-key', 'server.pub', '--curve-server', 'detector.pub'], 1, 'no secret key'),
+                                  ([*pull, '--curve-key', 'server.key', '--curve-server', 'detector.key'], 1, 'no public key'),
+                                  ([*listen, '--curve-key', 'server.key', '--curve-clients', 'text'], 1, 'text: line 1'),
+                                  ([*pull, '--curve-key', 'absent', '--curve-server', 'detector.pub'], 1, 'absent'),
+                                  (['--pull', 'kafka://127.0.0.1:1/t', '--write', 'w', '--curve-key', 'server.key'], 2, 'ZeroMQ')):
+            done = superstep('serve', 'braggnn', *words, '--for', '0.1', '--http', '127.0.0.1:0', folder=self.folder)
+            self.assertEqual(done.returncode, code, (words, done.stdout, done.stderr))
+            self.assertIn(part, done.stderr, words)
+
+    def test_with_keys_and_sockets_of_pyzmq(self):
+        if not python_with_zmq():
+            self.skipTest('pyzmq is not installed')
+        self.assertEqual(self.pyzmq('keys', '-', 'server', 'beamline').wait(60), 0)
+        self.assertEqual(self.pyzmq('keys', '-', 'stranger', 'nobody').wait(60), 0)
+        frames, answers = free_port(), free_port()
+        with self.served('braggnn', '--pull', 'tcp://*:' + str(frames), '--publish', 'tcp://*:' + str(answers), '--write', 'answers', '--curve-key',
+                         'server.key_secret', '--curve-clients', 'beamline.key') as served:
+            heard = self.pyzmq('subscribe', f'tcp://127.0.0.1:{answers}', 'beamline', 'server')
+            strangers = [self.pyzmq('subscribe', f'tcp://127.0.0.1:{answers}', *keys) for keys in (('stranger', 'server'), ('-', '-'))]
+            for listener in (heard, *strangers):
+                self.assertEqual(listener.stdout.readline(), 'listens\n')
+            time.sleep(0.5)
+            for keys in (('stranger', 'server'), ('-', '-')):
+                self.assertEqual(self.pyzmq('push', f'tcp://127.0.0.1:{frames}', *keys).wait(60), 0)
+            self.assertEqual(self.pyzmq('push', f'tcp://127.0.0.1:{frames}', 'beamline', 'server').wait(60), 0)
+            self.assertEqual(heard.communicate(timeout=60)[0], '5\n')
+            for listener in strangers:
+                self.assertEqual(listener.communicate(timeout=60)[0], '0\n')
+            with urllib.request.urlopen(served.url + '/metrics', timeout=30) as answer:
+                refused = [line for line in answer.read().decode().splitlines() if line.startswith('superstep_stream_connections_refused_total')]
+            code, said, errors = served.end()
+        self.assertEqual(code, 0, errors)
+        self.assertGreaterEqual(int(refused[0].split()[-1]), 4)
+        self.assertIn('is not among those of --curve-clients', errors)
+        self.assertEqual(json.loads((self.folder / 'answers/s.json').read_text())['received'], 5)
+        self.assertNotIn('whoever reaches tcp', errors)
+
+    def test_open_streams_are_warned_of(self):
+        done = superstep('serve', 'braggnn', '--pull', 'tcp://*:*', '--publish', 'tcp://*:*', '--for', '0.1', '--http', '127.0.0.1:0', folder=self.folder)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn('may send frames', done.stderr)
+        self.assertIn('may read answers', done.stderr)
+        (self.folder / 'tokens').write_text('some-token-1\n')
+        (self.folder / 'tokens').chmod(0o644)
+        done = superstep('serve', 'mlp', '--token-file', 'tokens', '--for', '0.1', '--http', '127.0.0.1:0', folder=self.folder)
+        self.assertIn('everybody on this machine may read tokens', done.stderr)
+
+
+class Renewals(OfDoors):
+    def hangup(self, served, part):
+        served.process.send_signal(signal.SIGHUP)
+        for line in served.process.stderr:
+            if part in line:
+                return line
+        self.fail('nothing was said of ' + part)
+
+    def test_tokens_are_read_anew(self):
+        tokens = self.folder / 'tokens'
+        tokens.write_text('first-token\n')
+        tokens.chmod(0o600)
+        with self.served('mlp', '--token-file', 'tokens', '--protect', 'read') as served:
+            def status(token):
+                return status_of(served.url + '/v2', headers={'Authorization': f'Bearer {token}'})
+            self.assertEqual((status('first-token'), status('other-token')), (200, 401))
+            tokens.write_text('other-token\n')
+            self.assertIn('as the file says now', self.hangup(served, '--token-file'))
+            self.assertEqual((status('first-token'), status('other-token')), (401, 200))
+            tokens.write_text('short\n')
+            self.assertIn('as before', self.hangup(served, '--token-file'))
+            self.assertEqual((status('first-token'), status('other-token')), (401, 200), 'what cannot be read changes nothing')
+
+    @unittest.skipUnless(shutil.which('openssl'), 'openssl is not installed')
+    def test_certificates_are_read_anew_while_it_answers(self):
+        self.make_certificates()
+        first = ssl.create_default_context(cafile=self.folder / 'ca.pem')
+        with self.served('mlp', '--tls-cert', 'server.pem', '--tls-key', 'server.key') as served:
+            host, port = served.url[8:].split(':')
+            kept = first.wrap_socket(socket.create_connection((host, int(port))), server_hostname='localhost')
+            ask = b'GET /v2 HTTP/1.1\r\nHost: localhost\r\n\r\n'
+            kept.sendall(ask)
+            self.assertIn(b' 200 ', kept.recv(4096))
+            self.make_certificates()
+            second = ssl.create_default_context(cafile=self.folder / 'ca.pem')
+            self.assertEqual((status_of(served.url + '/v2', context=first), status_of(served.url + '/v2', context=second)), (200, 'URLError'))
+            self.assertIn('as the file says now', self.hangup(served, '--tls-cert'))
+            self.assertEqual((status_of(served.url + '/v2', context=first), status_of(served.url + '/v2', context=second)), ('URLError', 200))
+            (self.folder / 'server.key').write_text('none\n')
+            self.assertIn('as before', self.hangup(served, '--tls-cert'))
+            self.assertEqual(status_of(served.url + '/v2', context=second), 200)
+            kept.sendall(ask)
+            self.assertIn(b' 200 ', kept.recv(4096), 'who is connected stays so')
+            kept.close()
+            self.assertEqual(served.end()[0], 0)
+
+    @unittest.skipUnless(shutil.which('openssl'), 'openssl is not installed')
+    def test_it_is_reached_under_the_names_of_its_certificate(self):
+        self.make_certificates()
+        (self.folder / 'server.ext').write_text('subjectAltName=DNS:edge.example.org,DNS:*.lab.example.org,IP:127.0.0.1\n')
+        self.openssl('x509', '-req', '-in', 'server.csr', '-CA', 'ca.pem', '-CAkey', 'ca.key', '-CAcreateserial', '-days', '2', '-extfile', 'server.ext',
+                     '-out', 'server.pem')
+        context = ssl.create_default_context(cafile=self.folder / 'ca.pem')
+        with self.served('mlp', '--tls-cert', 'server.pem', '--tls-key', 'server.key') as served:
+            for name, status in (('edge.example.org', 200), ('a.lab.example.org', 200), ('a.b.lab.example.org', 421), ('lab.example.org', 421), ('evil.example', 421)):
+                self.assertEqual(status_of(served.url + '/v2', headers={'Host': name}, context=context), status, name)
 
 
 class Weights(OfDoors):

@@ -6,6 +6,7 @@
 
 #include "superstep/base/file.h"
 #include "superstep/edge/door/door.h"
+#include "superstep/edge/http/request_rules.h"
 #include "superstep/edge/protocol/metrics.h"
 #include "tests/contains.h"
 #include "tests/edge/given_back.h"
@@ -58,6 +59,19 @@ TEST(Tokens, LinesThatAreNoneAreNamed) {
   const ScratchFolder folder;
   std::ofstream(folder / "empty") << "# nothing\n";
   expect_error(ErrorCode::invalid_argument, {"holds no token"}, [&] { Tokens::read(folder / "empty"); });
+}
+
+// By what this machine's administrator wrote; a name server of a strange network is not asked.
+TEST(Door, KnowsTheNamesOfItsMachine) {
+  const char* const hosts =
+      "127.0.0.1 localhost ours\n127.0.1.1\tNode7.Lab.example.org node7 edge # node7 comment\n"
+      "10.0.0.9 other.lab.example.org other\n#127.0.1.1 node7 old\n::1 ip6-localhost";
+  EXPECT_EQ(own_names("node7", hosts),
+            (std::set<std::string>{"localhost", "node7", "node7.lab.example.org", "edge"}));
+  EXPECT_EQ(own_names("Node7.lab.example.org", "10.0.0.7 node7.lab.example.org"),
+            (std::set<std::string>{"localhost", "node7", "node7.lab.example.org"}));
+  EXPECT_EQ(own_names("", hosts), (std::set<std::string>{"localhost"}));
+  EXPECT_EQ(own_names("x", ""), (std::set<std::string>{"localhost", "x"}));
 }
 
 TEST(Peers, CountByTheirNetwork) {
@@ -310,6 +324,15 @@ TEST(Door, OneAddressDoesNotTakeAllMemory) {
   greedy.clear();
   expect_all_given_back(served.budget);
   EXPECT_TRUE(settled(served).balances());
+}
+
+TEST(Door, ClientsOfHttp10AreToldThatTheConnectionStays) {
+  const Served served;
+  const auto asked = [&](const std::string& headers) {
+    return ask_once(served, "GET /v2 HTTP/1.0\r\n" + headers + "\r\n");
+  };
+  EXPECT_TRUE(contains(asked("Connection: keep-alive\r\n"), "Connection: keep-alive"));
+  EXPECT_TRUE(contains(asked(""), "Connection: close"));
 }
 
 // A text of some MB is read by another thread than the one that answers everybody.

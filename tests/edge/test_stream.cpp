@@ -222,6 +222,48 @@ TEST(Series, KnowsWhatIsMissing) {
   EXPECT_EQ(open.missing(), 3U);
 }
 
+// Anybody may announce a series of millions, a thousand times over: what never came is counted, not looked
+// for.
+TEST(Series, FindsWhatIsMissingWhereLittleCame) {
+  using Ranges = std::vector<std::pair<std::uint64_t, std::uint64_t>>;
+  std::uint64_t last = 0;
+  for (int i = 0; i < 20'000; ++i) {
+    Series series("s");
+    series.announce(~std::uint64_t{0});
+    series.add(1);
+    const Ranges ranges = series.missing_ranges(10);
+    ASSERT_EQ(ranges.size(), 2U);
+    last = ranges.back().second;
+  }
+  EXPECT_EQ(last, most_frames - 1);
+  for (std::uint64_t seed = 0; seed < 200; ++seed) {  // as one by one
+    RandomStream random(seed, 0);
+    Series series("s");
+    const std::uint64_t announced = random.below(300);
+    series.announce(announced);
+    std::vector<bool> there(announced);
+    for (std::uint64_t i = random.below(40); i > 0; --i) {
+      const std::uint64_t number = random.below(260);
+      EXPECT_EQ(series.add(number), number >= there.size() || !there[number]);
+      if (number >= there.size()) there.resize(number + 1);
+      there[number] = true;
+    }
+    const std::uint64_t expected = announced > 0 ? announced : series.end();
+    Ranges ranges;
+    std::uint64_t missing = 0;
+    for (std::uint64_t number = 0; number < expected; ++number) {
+      if (number < there.size() && there[number]) continue;
+      ++missing;
+      if (!ranges.empty() && ranges.back().second + 1 == number)
+        ++ranges.back().second;
+      else
+        ranges.emplace_back(number, number);
+    }
+    EXPECT_EQ(series.missing_ranges(1000), ranges) << seed;
+    EXPECT_EQ(series.missing(), missing) << seed;
+  }
+}
+
 // --- all the way
 
 struct Way {

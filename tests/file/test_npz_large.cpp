@@ -111,12 +111,14 @@ std::string deflated(std::string bytes) {
   return packed;
 }
 
-// The same, deflated; `zeros` are a multiple of `pieces`.
+// The same, deflated; `zeros` are a multiple of `pieces`. `empty_blocks`: of five bytes that hold nothing, so
+// that it packs no better than data do.
 void write_deflated(const std::filesystem::path& path, std::uint64_t zeros, std::uint64_t pieces,
-                    const std::string& shape) {
+                    const std::string& shape, std::uint64_t empty_blocks = 0) {
   const std::string npy = npy_header(shape), piece = deflated(std::string(zeros / pieces, '\0'));
   std::string packed = deflated(npy);
   for (std::uint64_t i = 0; i < pieces; ++i) packed += piece;
+  for (std::uint64_t i = 0; i < empty_blocks; ++i) packed += std::string("\x00\x00\x00\xff\xff", 5);
   packed += std::string("\x03\x00", 2);  // the last block, empty
   Entry entry = entry_of(npy, zeros);
   entry.method = 8;
@@ -138,10 +140,20 @@ TEST(NpzLarge, SmallOnesAreRead) {
 TEST(NpzLarge, AnEntryAbove4GigabytesIsRead) {
   if (available_memory() < 6e9) GTEST_SKIP() << "less than 6 GB of memory are free";
   const ScratchFolder folder;
-  write_deflated(folder / "x.npz", above_four_gigabytes, 100, "43, 100000000");
+  write_deflated(folder / "x.npz", above_four_gigabytes, 100, "43, 100000000", 5'000'000);
   const NamedTensors arrays = read_npz(folder / "x.npz");
   EXPECT_EQ(arrays.at("x").shape(), (Shape{43, 100'000'000}));
   EXPECT_EQ(arrays.at("x").at(above_four_gigabytes - 1), 0);
+}
+
+// A bomb: some MB that are GB, refused by what the archive says before anything is unpacked.
+TEST(NpzLarge, WhatPacksAsNoDataDoIsRefusedBeforeItIsUnpacked) {
+  const ScratchFolder folder;
+  write_deflated(folder / "x.npz", above_four_gigabytes, 100, "43, 100000000");
+  const double before = available_memory();
+  expect_error(ErrorCode::bad_file, {"x.npz", "unpacks to 4.30 GB from", "unpack it first"},
+               [&] { read_npz(folder / "x.npz"); });
+  EXPECT_LT(before - available_memory(), 1e9);
 }
 
 TEST(NpzLarge, AnInterruptIsHeardWithinASecond) {

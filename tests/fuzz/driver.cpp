@@ -1,14 +1,21 @@
 // Stands in for libFuzzer where the compiler has none: FUZZER ROUNDS FOLDER feeds each file of the folder
 // as it is, then ROUNDS mutations of them (bytes changed, pieces cut out, doubled or taken from another
 // file). FUZZER ROUNDS FOLDER flips changes bytes alone, so that everything stays where the file says it is.
-// The mutations are the same at every run. Says at its end how much memory it took, children too.
+// FUZZER ROUNDS FOLDER deep FIRST also repeats pieces thousands of times and nests them, and goes on at
+// mutation FIRST, where a call before it ended (tools/fuzz). The mutations are the same at every run. Says at
+// its end how much memory it took, children too. SUPERSTEP_FUZZ_KEEP=FILE: what is being fed when a signal
+// ends the process is written there.
+#include <fcntl.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "superstep/base/file.h"
@@ -20,7 +27,19 @@ namespace {
 
 using superstep::RandomStream;
 
+const std::string* fed = nullptr;  // now
+
+extern "C" void keep_what_is_fed(int signal) {
+  if (const char* file = std::getenv("SUPERSTEP_FUZZ_KEEP"); file && fed) {
+    const int to = ::open(file, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    if (to >= 0 && ::write(to, fed->data(), fed->size()) >= 0) ::close(to);
+  }
+  std::signal(signal, SIG_DFL);
+  std::raise(signal);
+}
+
 void feed(const std::string& text) {
+  fed = &text;
   LLVMFuzzerTestOneInput(reinterpret_cast<const unsigned char*>(text.data()), text.size());
 }
 
@@ -40,6 +59,21 @@ std::string mutated(std::string text, const std::string& other, RandomStream& ra
       if (at < text.size()) text[at] = static_cast<char>(random.below(256));
       return text;
   }
+}
+
+// Long and deep: a piece as often as fits into 64 kB, once or with its end behind all of them.
+std::string grown(std::string text, RandomStream& random) {
+  const std::string piece = some_piece(text, random);
+  if (piece.empty()) return text;
+  const std::size_t times = (std::size_t{1} << random.below(17)) / piece.size() + 1;
+  std::string many;
+  for (std::size_t i = 0; i < times; ++i) many += piece;
+  constexpr std::string_view openings = "[{(<", closings = "]})>";
+  const std::size_t at = random.below(text.size() + 1);
+  if (const std::size_t kind = openings.find(piece[0]);
+      kind != std::string_view::npos && random.below(2) == 0)
+    text.insert(at, std::string(times, closings[kind]));
+  return text.insert(at, many);
 }
 
 // One to eight bytes changed: a bit, all bits, or to anything.
@@ -65,19 +99,25 @@ long peak_megabytes(int whose) {
 
 int main(int count, char** arguments) {
   const bool flips = count == 4 && std::string(arguments[3]) == "flips";
-  if (count != 3 && !flips) return std::fprintf(stderr, "usage: %s ROUNDS FOLDER [flips]\n", arguments[0]), 2;
+  const bool deep = count == 5 && std::string(arguments[3]) == "deep";
+  if (count != 3 && !flips && !deep)
+    return std::fprintf(stderr, "usage: %s ROUNDS FOLDER [flips | deep FIRST]\n", arguments[0]), 2;
+  for (const int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTERM})
+    std::signal(signal, keep_what_is_fed);
+  const std::uint64_t first = deep ? std::strtoull(arguments[4], nullptr, 10) : 0;
   std::vector<std::string> seeds;
   for (const auto& entry : std::filesystem::directory_iterator(arguments[2]))
     seeds.push_back(superstep::read_text_file(entry.path()));
   std::ranges::sort(seeds);  // folders are listed in no order
   if (seeds.empty()) return std::fprintf(stderr, "no seeds in %s\n", arguments[2]), 2;
   for (const std::string& seed : seeds) feed(seed);
-  for (std::uint64_t round = 0; round < std::strtoull(arguments[1], nullptr, 10); ++round) {
-    RandomStream random(1, round);
+  for (std::uint64_t round = first; round < first + std::strtoull(arguments[1], nullptr, 10); ++round) {
+    RandomStream random(deep ? 2 : 1, round);
     std::string text = seeds[random.below(seeds.size())];
     if (flips) text = flipped(std::move(text), random);
     for (std::uint64_t i = 0; !flips && i <= random.below(4); ++i)
       text = mutated(std::move(text), seeds[random.below(seeds.size())], random);
+    if (deep && random.below(8) == 0) text = grown(std::move(text), random);
     feed(text);
   }
   std::printf("%zu seeds, %s mutations; most memory at once %ld MB, of a child %ld MB\n", seeds.size(),

@@ -75,7 +75,16 @@ class Walls(unittest.TestCase):
         (line,) = found({"low/a.cpp": text})
         self.assertIn("low/a.cpp:1: json::parse()", line)
         self.assertEqual(found({"base/json.cpp": text}), [])
+        self.assertIn("Json::parse(", found({"low/a.cpp": "auto a = Json::parse(in, nullptr, false);\n"})[0])
         self.assertIn("toml::parse(", found({"low/a.cpp": "auto a = toml::parse(text);\n"})[0])
+
+    def test_files_of_users_are_opened_at_one_door(self):
+        text = 'void f() { std::ifstream in(path); }\n'
+        (line,) = found({"low/a.cpp": text})
+        self.assertIn("low/a.cpp:1: std::ifstream in) may wait for a pipe", line)
+        self.assertEqual(found({"low/a.cpp": '#include "superstep/base/system/regular_file.h"\n' + text}), [])
+        self.assertEqual(found({"low/a.cpp": text}, {"openers": {"low/a.cpp": {"reason": "the system's own files"}}}), [])
+        self.assertEqual(found({"low/a.cpp": "int file = gzread(a);  // gzopen(path)\n"}), [])
 
     def test_exceptions_have_reasons_bounds_and_an_end(self):
         files = {"low/a.cpp": function(8)}

@@ -183,9 +183,29 @@ def headers_without_purpose(house):
 
 
 one_reader = {  # what reads texts of strangers, and the one place that does, with a limit of depth
-    r"\bjson::parse\(|\bjson::from_(?:cbor|msgpack|ubjson|bson|bjdata)\(|\bjson::accept\(": "base/json.cpp",
+    r"\b(?i:(?:ordered_)?json)::parse\(|\bjson::from_(?:cbor|msgpack|ubjson|bson|bjdata)\(|\bjson::accept\(": "base/json.cpp",
     r"\bsax_parse\(": "edge/protocol/request_json.cpp",
     r"\btoml::parse(?:_file)?\(": "machine/parse_toml.cpp"}
+
+
+# What opens a file to read it: a pipe, a device or a socket in its place is refused in one place, before anything waits for it.
+openers = r"\bstd::ifstream \w+[({]|\bstd::ifstream\(|\bfopen\(|\bgzopen\(|\bTIFFOpen(?:Ext)?\(|\bH5Fopen\("
+door = "base/system/regular_file.h"
+
+
+def openers_beside(house):
+    """Files that open others without that door: [(file, line, call)], the first of each."""
+    found = []
+    for file in house.files:
+        lines = house.lines(file)
+        if file == door or any(f'"superstep/{door}"' in line for line in lines):
+            continue
+        for number, line in enumerate(lines, 1):
+            match = re.search(openers, re.sub(r"//.*", "", line))
+            if match and not line.startswith("SUPERSTEP_LATE"):
+                found.append((file, number, match.group(0)))
+                break
+    return found
 
 
 def readers_beside(house):
@@ -227,7 +247,12 @@ def findings(house, limits):
         if not excepted("headers", file):
             lines.append(f"{file}: the first line does not say what the header is for")
     for file, line, call, place in readers_beside(house):
+        if excepted("readers", file):
+            continue
         lines.append(f"{file}:{line}: {call}) has no limit of depth; {place} has")
+    for file, line, call in openers_beside(house):
+        if not excepted("openers", file):
+            lines.append(f"{file}:{line}: {call.rstrip('({')}) may wait for a pipe; {door} has the door for files of users")
     for table, keys in limits.get("exceptions", {}).items():
         for key, entry in keys.items():
             if not entry.get("reason"):

@@ -1,6 +1,8 @@
 // Whatever a file says of a model or holds of it is computed, or refused by name.
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
+
 #include "superstep/language/decode/decoder.h"
 #include "tests/expect_error.h"
 #include "tests/language/models.h"
@@ -124,6 +126,21 @@ TEST(ModelEntries, AnArrayMoreIsRefusedByNameUnlessItIsAKnownBuffer) {
     expect_error(ErrorCode::unsupported, {name, "no use for"}, [&] { load(name, random_bias(4, 1)); });
   load("layers.0.self_attn.rotary_emb.inv_freq", random_bias(2, 1));
   load("embed.weight", plain.at("embed_tokens.weight"));  // the same once more
+}
+
+// Nothing is made by counts that the file's own arrays do not bear out: not a name, not a byte.
+TEST(ModelEntries, CountsThatTheFileCannotHoldAreRefusedBeforeAnythingIsMadeByThem) {
+  const ScratchFolder folder;
+  const Arrays plain = arrays_of(models / "llama");
+  for (const auto& [entry, part] : {std::pair("num_hidden_layers", "4294967296 layers are said"),
+                                    {"intermediate_size", "a size of 4294967296 is said"},
+                                    {"vocab_size", "a size of 4294967296 is said"}}) {
+    nlohmann::json config = nlohmann::json::parse(config_of_llama());
+    config[entry] = 4294967296;
+    write_folder(folder / "model", plain, config.dump());
+    const data::WeightFile file = data::WeightFile::open(folder / "model");
+    expect_error(ErrorCode::bad_file, {part}, [&] { model_config(file); });
+  }
 }
 
 TEST(ModelEntries, TheHeadIsTheOneThatTheConfigSays) {

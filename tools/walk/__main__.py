@@ -19,12 +19,13 @@ sys.path[:0] = [str(HERE), str(HERE.parents[1] / 'tests/written')]
 import samples  # noqa: E402
 from harness import Walk  # noqa: E402
 from keep_written import keep_written  # noqa: E402
-from subjects import commands, damage, disks, doors, kills, signals, surroundings, threads, values  # noqa: E402
+from subjects import commands, damage, disks, doors, files, kills, signals, surroundings, threads, values  # noqa: E402
 
 SUBJECTS = {
     'kills': (kills, 'SIGKILL at random moments, then --resume: the weights of a run never stopped'),
     'signals': (signals, 'INT, TERM, HUP, USR1, XCPU: 130, at once'),
     'damage': (damage, 'damaged files of every kind that is read'),
+    'files': (files, 'pipes, devices, sockets, folders, sparse files and bombs for every option that takes a file'),
     'disks': (disks, 'full disks and outputs that cannot be written'),
     'surroundings': (surroundings, 'odd environments and tight limits'),
     'values': (values, 'extreme values of every option of every command'),

@@ -8,6 +8,7 @@ from harness import Walk, run
 class Option:
     name: str  # "--samples"
     takes_value: bool
+    kind: str = ''  # of the value, as the help names it: "FILE"
 
 
 def help_of(walk: Walk, command: str = '') -> str:
@@ -54,7 +55,7 @@ def options_of(walk: Walk, command: str) -> list:
     for line in section(help_of(walk, command), 'Options:'):
         match = re.match(r'  (?:-\w,)?(--[\w-]+)( \S+)?', line)
         if match and match[1] not in ('--help', '--version'):
-            options.append(Option(match[1], bool(match[2])))
+            options.append(Option(match[1], bool(match[2]), (match[2] or '').strip()))
     return options
 
 

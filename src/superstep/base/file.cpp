@@ -22,6 +22,7 @@ Error system_error(const std::filesystem::path& path, const char* action) {
   const int code = errno;
   const char* hint = code == ENOSPC || code == EDQUOT ? "the disk is full: free some space or write elsewhere"
                      : code == EACCES                 ? "check the permissions"
+                     : code == EMFILE                 ? "raise the limit on open files (ulimit -n)"
                      : code == EROFS                  ? "the file system may only be read: write elsewhere"
                                                       : "";
   return Error(code == ENOENT ? ErrorCode::not_found : ErrorCode::io,
@@ -59,8 +60,18 @@ bool write_all(int fd, std::span<const std::string_view> pieces) {
       pieces, [&](std::string_view piece) { return write_all(fd, piece.data(), piece.size()); });
 }
 
+// Opened without waiting: a pipe that nobody reads would be waited for without an end.
+int open_to_write(const std::filesystem::path& path, int flags) {
+  const int file = ::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NONBLOCK | flags, 0666);
+  if (file < 0 && errno == ENXIO)
+    throw Error(ErrorCode::io, "is a device or a pipe that nobody reads from", path.string(),
+                "start what reads first, or name a file");
+  if (file >= 0) ::fcntl(file, F_SETFL, ::fcntl(file, F_GETFL) & ~O_NONBLOCK);
+  return file;
+}
+
 void write_in_place(const std::filesystem::path& path, std::span<const std::string_view> pieces) {
-  Descriptor file(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
+  Descriptor file(open_to_write(path, 0));
   if (file.get() < 0 || !write_all(file.get(), pieces)) throw system_error(path, "write");
 }
 
@@ -100,6 +111,17 @@ class Patience {
 
 }  // namespace
 
+namespace {
+
+[[noreturn]] void refuse_size(const std::filesystem::path& path, bool regular, std::size_t most) {
+  throw Error(ErrorCode::bad_file,
+              fmt::format("{}: more than {} MB {}", regular ? "is too large to be read whole" : "has no end",
+                          most >> 20, regular ? "are in it" : "were read"),
+              path.string(), "give the file that was meant");
+}
+
+}  // namespace
+
 std::string read_text_file(const std::filesystem::path& path) {
   // Without O_NONBLOCK opening a pipe waits for a writer.
   Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
@@ -107,6 +129,7 @@ std::string read_text_file(const std::filesystem::path& path) {
   if (file.get() < 0 || ::fstat(file.get(), &status) != 0) throw system_error(path, "open");
   const bool regular = S_ISREG(status.st_mode);
   const std::size_t most = regular ? largest_file : largest_stream;
+  if (regular && static_cast<std::uint64_t>(status.st_size) > most) refuse_size(path, true, most);
   const bool waits = S_ISFIFO(status.st_mode) || S_ISCHR(status.st_mode);
   Patience patience(path, file.get());
   std::string text;
@@ -120,11 +143,7 @@ std::string read_text_file(const std::filesystem::path& path) {
       patience.at_end();
       return text;
     }
-    if (text.size() + static_cast<std::size_t>(got) > most)
-      throw Error(ErrorCode::bad_file,
-                  fmt::format("{}: more than {} MB were read",
-                              regular ? "is too large to be read whole" : "has no end", most >> 20),
-                  path.string(), "give the file that was meant");
+    if (text.size() + static_cast<std::size_t>(got) > most) refuse_size(path, regular, most);
     text.append(buffer, static_cast<std::size_t>(got));
   }
 }
@@ -158,7 +177,7 @@ void write_file_atomically(const std::filesystem::path& path, std::span<const st
 }
 
 void append_line(const std::filesystem::path& path, std::string_view line) {
-  Descriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666));
+  Descriptor file(open_to_write(path, O_CREAT | O_APPEND));
   if (file.get() < 0) throw system_error(path, "append");
   const std::string text = std::string(line) + "\n";
   if (!write_all(file.get(), text.data(), text.size()) || file.close() != 0)
@@ -181,7 +200,10 @@ void require_writable(const std::filesystem::path& path) {
     throw Error(ErrorCode::not_found, "cannot write: there is no folder " + folder.string(), path.string(),
                 "make the folder first");
   if (fs::exists(path, ignored) && !fs::is_regular_file(path, ignored)) {
-    if (::access(path.c_str(), W_OK) != 0) throw system_error(path, "write");
+    const int file = open_to_write(path, 0);
+    if (file < 0) throw system_error(path, "write");
+    // Who reads a pipe is at its end when nobody has it open to write any more: it stays so to our own end.
+    if (!fs::is_fifo(path, ignored)) ::close(file);
     return;
   }
   // Permissions do not tell of a name that is too long, of quotas, of file systems that may only be read.

@@ -168,6 +168,10 @@ constexpr HeededOption heeded_options[] = {
     {"--connections", server, "--request-rate"},
     {"--rows", server},
     {"--tensors", server},
+    {"--token-file", server},
+    {"--tls-ca", server},
+    {"--tls-cert", server},
+    {"--tls-key", server},
 };
 
 // A name may be a primitive's and a workload's: options decide which (shared/bench_run.cpp).

@@ -1,11 +1,14 @@
 #include <fmt/format.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <new>
+#include <string_view>
 #include <system_error>
 
 #include "superstep/base/error.h"
@@ -39,8 +42,10 @@ constexpr int exit_failed = 1, exit_wrong_call = 2, exit_interrupted = 130;
 void declare_common(CLI::App& command, bool has_result) {
   if (has_result) {
     command.add_option("--json", common().json, "write the result as JSON to this file")->type_name("FILE");
-    command.add_flag("--private", common().for_others,
-                     "results and records have neither this machine's name nor full paths");
+    command.add_flag(
+        "--private", common().for_others,
+        "results and records have neither this machine's name nor full paths; SUPERSTEP_PRIVATE=1 says "
+        "it for all commands");
   }
   command.add_flag("--quiet", common().quiet, "no signs of progress and no tables");
   command
@@ -63,6 +68,15 @@ void tell_of_slow_kernels() {
         "superstep: note: this program was built without kernels for {}, which this processor has: {} "
         "is used instead\n  build it here, or with -DSUPERSTEP_KERNELS=all\n",
         name_of(*set), name_of(available_instruction_sets().back())));
+}
+
+// Commands that this one starts (scale, workflows, the learner) keep results as it does; a user may say it
+// once for all.
+void hand_on_privacy() {
+  constexpr const char* name = "SUPERSTEP_PRIVATE";
+  const char* const said = std::getenv(name);
+  if (said && *said && std::string_view(said) != "0") common().for_others = true;
+  if (common().for_others) ::setenv(name, "1", 1);
 }
 
 // Lines where nobody watches a bar: a log says that the work goes on.
@@ -157,6 +171,7 @@ void declare_all(CLI::App& program) {
   }
   program.parse_complete_callback([&program] {
     show_progress(name_of_command(program));
+    hand_on_privacy();
     if (!common().quiet) tell_of_slow_kernels();
   });
 }
@@ -230,8 +245,19 @@ static void heed_signals(int, char**, char**) {
 [[gnu::section(".preinit_array"), gnu::used]] static void (*const heeded_early)(int, char**,
                                                                                 char**) = heed_signals;
 
+namespace {
+
+// Whatever the mask of new files says: what everybody may write to is nobody's work any more.
+void keep_others_from_writing() {
+  const mode_t given = ::umask(S_IWOTH);
+  ::umask(given | S_IWOTH);
+}
+
+}  // namespace
+
 int main(int argc, char** argv) {
   using superstep::cli::report;
+  keep_others_from_writing();
   superstep::heed_parent();
   superstep::occupy_standard_descriptors();
   superstep::watch_for_interrupts();

@@ -7,8 +7,10 @@
 
 #include "superstep/base/text.h"
 #include "superstep/cli/command.h"
+#include "superstep/cli/serve/curve_options.h"
 #include "superstep/cli/shared/latencies.h"
 #include "superstep/cli/shared/outcome.h"
+#include "superstep/edge/kafka/kafka.h"
 #include "superstep/edge/stream/detector.h"
 #include "superstep/edge/stream/frames.h"
 
@@ -20,6 +22,7 @@ struct Arguments {
                                       compress = "none", arrive = "constant", faults;
   double rate = 1000, patience = 30;
   bool acknowledge = false;
+  CurveArguments curve;
   std::int64_t frames = 10'000, different = 1024, burst = 64, seed = 1;
 };
 
@@ -35,6 +38,13 @@ constexpr const char* examples =
     "be\n"
     "held against it: it must miss what was dropped and what was damaged.";
 
+StreamEnds ends_of(const Arguments& a) {
+  StreamEnds ends{.listen = !edge::is_kafka(a.to)};
+  if (!a.answers.empty())
+    (edge::listens_at(edge::SocketKind::subscribe, a.answers) ? ends.listen : ends.connect) = true;
+  return ends;
+}
+
 edge::DetectorSettings settings_of(const Arguments& a) {
   return {.to = a.to,
           .format = edge::wire_format_from_name(a.format),
@@ -49,6 +59,7 @@ edge::DetectorSettings settings_of(const Arguments& a) {
           .faults = edge::faults_from_text(a.faults),
           .seed = static_cast<std::uint64_t>(a.seed),
           .answers = a.answers,
+          .curve = curve_of(a.curve, ends_of(a)),
           .acknowledge = a.acknowledge,
           .patience = a.patience};
 }
@@ -188,6 +199,7 @@ void declare_stream(CLI::App& command) {
       ->type_name("S")
       ->check(number_from(0, 86400))
       ->capture_default_str();
+  declare_curve(command, a->curve);
   command.footer(examples);
   command.callback([a] { stream(*a); });
 }

@@ -1,5 +1,7 @@
 #include "superstep/edge/serve.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <thread>
 
@@ -67,20 +69,35 @@ void reload_all(const Repository& repository, const std::function<void(const std
   }
 }
 
+void renew_all(const ServeSettings& settings, Server& server, Door& door) {
+  for (const ServeSettings::Renewal& renewal : settings.renewals) {
+    std::string outcome = "as the file says now";
+    try {
+      renewal.renew(server, door);
+    } catch (const std::exception& error) {
+      outcome = fmt::format("as before: {}", error.what());
+    }
+    door.log_change("SIGHUP", "", renewal.what, outcome);
+    if (settings.on_reload) settings.on_reload(renewal.what + ": " + outcome);
+  }
+}
+
 bool is_over(const ServeSettings& settings, const Stopwatch& since) {
   return asked_to_stop() || (settings.seconds > 0 && since.seconds() >= settings.seconds);
 }
 
 void wait_for_the_end(const ServeSettings& settings, const Repository& repository, Learner* learner,
-                      Door& door, const Stopwatch& since) {
+                      Server& server, Door& door, const Stopwatch& since) {
   constexpr auto between_looks = std::chrono::milliseconds(20);
   while (!is_over(settings, since)) {
     if (settings.should_stop && settings.should_stop(learner)) return;
-    if (take_hangup())
+    if (take_hangup()) {
+      renew_all(settings, server, door);
       reload_all(repository, [&](const std::string& what) {
         door.log_change("SIGHUP", "", "load", what);
         if (settings.on_reload) settings.on_reload(what);
       });
+    }
     std::this_thread::sleep_for(between_looks);
   }
 }
@@ -178,7 +195,7 @@ ServeReport serve(const ServeSettings& settings,
                                   .grpc = grpc ? grpc->port() : std::uint16_t{0},
                                   .pull = stream.receiver ? stream.receiver->pull_endpoint() : "",
                                   .publish = stream.receiver ? stream.receiver->publish_endpoint() : ""});
-  wait_for_the_end(settings, repository, stream.learner.get(), door, watch);
+  wait_for_the_end(settings, repository, stream.learner.get(), server, door, watch);
   be_lame(settings, repository);
   const auto until = Clock::now() + settings.drain;
   server.stop_accepting();

@@ -35,6 +35,13 @@ struct ServeSettings {
   std::chrono::milliseconds drain{10'000};    // for answers to what waits when it stops
   double seconds = 0;                         // stop after so long; 0: when it is asked to
   std::string server_version;
+  // What a hangup has read anew, beside models: tokens, certificates, keys of streams. Where it throws an
+  // Error, all stays as it was, and `on_reload` is told.
+  struct Renewal {
+    std::string what;
+    std::function<void(Server& server, Door& door)> renew;
+  };
+  std::vector<Renewal> renewals{};
   // Told of each model what came of reading it anew, which a hangup (base/system/hangup.h) asks for.
   std::function<void(const std::string& what)> on_reload{};
   ReceiverSettings stream;               // `pull` empty: none

@@ -4,6 +4,9 @@
 
 #include <cmath>
 
+#include "superstep/base/error.h"
+#include "superstep/base/text.h"
+
 namespace superstep::data {
 namespace {
 
@@ -68,6 +71,17 @@ void require_in_range(const Tensor& tensor, double low, double high, std::string
                               index_text(tensor, i, first_row), low, high),
                   std::string(where));
   }
+}
+
+// Arrays of zeros pack to a thousandth (deflate's own limit is 1032:1), data that were measured to a tenth.
+// Both bounds are chosen: what is below either is unpacked, within the memory that there is.
+void require_plausible_ratio(double unpacked, double packed, std::string_view where) {
+  constexpr double most_bytes = double{1 << 30}, most_times = 200;
+  if (unpacked <= most_bytes || unpacked <= most_times * packed) return;
+  throw Error(ErrorCode::bad_file,
+              fmt::format("unpacks to {} from {}, more than {} times as much", format_bytes(unpacked),
+                          format_bytes(packed), most_times),
+              std::string(where), "if it is meant so, unpack it first, and give what comes out");
 }
 
 }  // namespace superstep::data

@@ -17,4 +17,8 @@ void require_finite(const Tensor& tensor, std::string_view where, std::int64_t f
 void require_in_range(const Tensor& tensor, double low, double high, std::string_view where,
                       std::int64_t first_row = 0);
 
+// What is packed (zip, gzip, pages of TIFF) and says that it unpacks to `unpacked` bytes: refused, before it
+// is unpacked, where that is both a great deal and far more than data pack to. Throws Error (bad_file).
+void require_plausible_ratio(double unpacked, double packed, std::string_view where);
+
 }  // namespace superstep::data

@@ -7,6 +7,7 @@
 
 #include "superstep/base/error.h"
 #include "superstep/base/system/partial_files.h"
+#include "superstep/base/system/regular_file.h"
 #include "superstep/base/text.h"
 #include "superstep/file/form.h"
 
@@ -49,9 +50,8 @@ char separator_of(const std::filesystem::path& path) {
 
 CsvReader::CsvReader(std::filesystem::path path, char separator)
     : path_(std::move(path)),
-      stream_(path_, std::ios::binary),
+      stream_(open_regular_file(path_)),
       separator_(separator ? separator : separator_of(path_)) {
-  if (!stream_) throw Error(ErrorCode::not_found, "cannot be opened for reading", path_.string());
   skip_byte_order_mark(stream_);
   if (!read_record(header_)) refuse("the table is empty", "the first line must name the columns");
 }
@@ -79,6 +79,13 @@ bool CsvReader::next() {
   return true;
 }
 
+// A file without line ends (a sparse one, an image) is no table: said before it fills the memory.
+void CsvReader::require_length(std::size_t bytes) const {
+  constexpr std::size_t longest_record = std::size_t{64} << 20;  // bytes (chosen)
+  if (bytes > longest_record)
+    refuse(fmt::format("a row is longer than {} MB", longest_record >> 20), "is it a table at all?");
+}
+
 // What follows an opening quote, up to and with the closing one.
 void CsvReader::read_quoted(std::string& cell) {
   std::streambuf& in = *stream_.rdbuf();
@@ -88,6 +95,7 @@ void CsvReader::read_quoted(std::string& cell) {
     if (c == '\n') ++line_;
     if (c != '"') {
       cell.push_back(static_cast<char>(c));
+      require_length(cell.size());
       continue;
     }
     if (in.sgetc() != '"') return;
@@ -103,6 +111,7 @@ bool CsvReader::read_record(std::vector<std::string>& cells) {
   first_line_ = line_;
   if (in.sgetc() == Traits::eof()) return false;
   std::size_t count = 0;   // cells are overwritten in place, so that their memory is reused
+  std::size_t length = 0;  // of the record
   std::size_t quoted = 0;  // characters of the cell that stood in quotes: a carriage return there is its own
   const auto fresh = [&]() -> std::string& {
     if (count == cells.size()) cells.emplace_back();
@@ -112,6 +121,7 @@ bool CsvReader::read_record(std::vector<std::string>& cells) {
   };
   for (std::string* cell = &fresh();;) {
     const int c = in.sbumpc();
+    require_length(++length);
     if (c == Traits::eof() || c == '\n') {
       if (c == '\n') ++line_;
       if (c == '\n' && cell->size() > quoted && cell->back() == '\r') cell->pop_back();

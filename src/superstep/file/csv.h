@@ -41,6 +41,7 @@ class CsvReader {
 
  private:
   bool read_record(std::vector<std::string>& cells);
+  void require_length(std::size_t bytes) const;
   void read_quoted(std::string& cell);
   [[noreturn]] void refuse(const std::string& message, const std::string& hint = {}) const;
 

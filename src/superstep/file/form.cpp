@@ -1,8 +1,12 @@
 #include "superstep/file/form.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <fstream>
 #include <string>
+
+#include "superstep/base/system/regular_file.h"
 
 namespace superstep::data {
 namespace {
@@ -53,8 +57,8 @@ FileForm form_of(const std::filesystem::path& path) {
   std::error_code none;
   if (!std::filesystem::is_regular_file(path, none)) return FileForm::other;
   const std::uintmax_t size = std::filesystem::file_size(path, none);
-  std::ifstream stream(path, std::ios::binary);
-  if (none || !stream) return FileForm::other;
+  if (none || ::access(path.c_str(), R_OK) != 0) return FileForm::other;
+  std::ifstream stream = open_regular_file(path);
   const std::string begin = part_of(stream, 0, looked_at);
   if (begin.starts_with("\x93NUMPY")) return FileForm::npy;
   if (begin.starts_with("PK\x03\x04") || begin.starts_with("PK\x05\x06")) return FileForm::npz;

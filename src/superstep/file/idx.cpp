@@ -13,6 +13,8 @@
 #include "superstep/base/system/free_memory.h"
 #include "superstep/base/system/interrupt_check.h"
 #include "superstep/base/system/partial_files.h"
+#include "superstep/base/system/regular_file.h"
+#include "superstep/file/check.h"
 
 namespace superstep::data {
 namespace {
@@ -51,10 +53,8 @@ std::optional<ElementType> type_of_code(int code) {
 
 class Reader {
  public:
-  explicit Reader(const std::filesystem::path& path) : path_(path.string()), file_(path, "rb") {
-    std::error_code ignored;
-    if (!std::filesystem::exists(path, ignored))
-      throw Error(ErrorCode::not_found, "there is no such file", path_);
+  explicit Reader(const std::filesystem::path& path)
+      : path_((require_regular_file(path), path.string())), file_(path, "rb") {
     if (!file_.open()) throw Error(ErrorCode::io, "cannot be opened for reading", path_);
   }
 
@@ -90,7 +90,9 @@ class Reader {
   // The tensor takes up room as it is filled: a size that the file only claims costs nothing.
   Tensor elements(ElementType type, const Shape& shape) {
     const std::size_t size = size_in_bytes(type);
-    require_memory(static_cast<double>(shape.element_count()) * static_cast<double>(size), path_);
+    const double bytes_in_all = static_cast<double>(shape.element_count()) * static_cast<double>(size);
+    require_plausible_ratio(bytes_in_all, static_cast<double>(std::filesystem::file_size(path_)), path_);
+    require_memory(bytes_in_all, path_);
     Tensor tensor(type, shape);
     auto* bytes = reinterpret_cast<std::uint8_t*>(tensor.bytes());
     InterruptCheck stop;

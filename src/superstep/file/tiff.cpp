@@ -15,6 +15,8 @@
 #include "superstep/base/system/free_memory.h"
 #include "superstep/base/system/interrupt_check.h"
 #include "superstep/base/system/partial_files.h"
+#include "superstep/base/system/regular_file.h"
+#include "superstep/file/check.h"
 
 namespace superstep::data {
 namespace {
@@ -25,6 +27,7 @@ constexpr std::uint64_t largest_page_bytes = std::uint64_t{1} << 30;  // beyond 
 // A handle whose library messages are kept for our own errors instead of being printed.
 struct Handle {
   Handle(const std::filesystem::path& path, const char* mode) {
+    if (*mode == 'r') require_regular_file(path);
     TIFFOpenOptions* options = TIFFOpenOptionsAlloc();
     TIFFOpenOptionsSetErrorHandlerExtR(options, &Handle::keep, this);
     TIFFOpenOptionsSetWarningHandlerExtR(options, &Handle::ignore, nullptr);
@@ -75,6 +78,8 @@ class Reader {
     if (const std::int64_t planes = planes_of_imagej(); pages == 1 && planes > 1) return read_planes(planes);
     const double page_bytes =
         static_cast<double>(format_.height) * static_cast<double>(row_elements() * size_in_bytes(type_));
+    require_plausible_ratio(page_bytes * static_cast<double>(pages),
+                            static_cast<double>(std::filesystem::file_size(path_)), path_);
     require_memory(page_bytes * static_cast<double>(pages), path_);
     Tensor all(type_, shape_of(pages));
     const auto step = pages > 0 ? all.byte_count() / static_cast<std::size_t>(pages) : 0;
@@ -151,7 +156,7 @@ class Reader {
                   path_);
     require_memory(static_cast<double>(plane_bytes) * static_cast<double>(planes), path_);
     Tensor all(type_, shape_of(planes));
-    std::ifstream stream(path_, std::ios::binary);
+    std::ifstream stream = open_regular_file(path_);
     stream.seekg(static_cast<std::streamoff>(begin));
     InterruptCheck stop;
     for (std::int64_t plane = 0; plane < planes; ++plane, stop.throw_if_due(path_)) {

@@ -8,6 +8,7 @@
 
 #include "superstep/base/error.h"
 #include "superstep/base/system/interrupt_check.h"
+#include "superstep/file/check.h"
 
 namespace superstep::data {
 namespace {
@@ -62,6 +63,7 @@ std::string place_of(std::string_view archive, std::string_view entry) {
 
 std::vector<ZipEntry> list(zip_t* archive, std::size_t archive_size, std::string_view where) {
   std::vector<ZipEntry> entries;
+  double unpacked = 0, packed = 0;  // bytes
   const zip_int64_t count = zip_get_num_entries(archive, 0);
   for (zip_int64_t i = 0; i < count; ++i) {
     const auto index = static_cast<zip_uint64_t>(i);
@@ -73,7 +75,13 @@ std::vector<ZipEntry> list(zip_t* archive, std::size_t archive_size, std::string
     if (name.ends_with('/')) continue;
     require_plausible(status, archive_size, place_of(where, name));
     entries.push_back({name, status.size, index});
+    unpacked += static_cast<double>(status.size);
+    packed += static_cast<double>(status.comp_size);
   }
+  // Entries that share their bytes unpack to any amount.
+  if (packed > static_cast<double>(archive_size))
+    throw Error(ErrorCode::bad_file, "entries of the zip archive lie over each other", std::string(where));
+  require_plausible_ratio(unpacked, packed, where);
   return entries;
 }
 

@@ -283,13 +283,39 @@ ModelConfig model_config_from_json(std::string_view text, const std::string& whe
   }
 }
 
+namespace {
+
+// Sizes that the file's own arrays cannot hold: said before anything is looked up, or allocated, by them.
+void require_room_for(const ModelConfig& c, const data::WeightFile& file) {
+  const auto arrays = static_cast<std::int64_t>(file.weights().size());
+  if (c.layers > arrays)
+    throw Error(ErrorCode::bad_file,
+                fmt::format("{} layers are said, and the file has {} arrays in all", c.layers, arrays),
+                file.path().string());
+  std::int64_t most = 0;
+  for (const data::Weight& weight : file.weights()) most = std::max(most, weight.shape.element_count());
+  for (const std::int64_t size : {c.width, c.inner, c.vocabulary})
+    if (size > most)
+      throw Error(ErrorCode::bad_file,
+                  fmt::format("a size of {} is said, and no array has more than {} elements", size, most),
+                  file.path().string());
+}
+
+}  // namespace
+
 ModelConfig model_config(const data::WeightFile& file) {
-  if (file.format() == "GGUF") return of_gguf(file);
+  if (file.format() == "GGUF") {
+    const ModelConfig config = of_gguf(file);
+    require_room_for(config, file);
+    return config;
+  }
   const std::filesystem::path path = file.path().parent_path() / "config.json";
   if (!std::filesystem::exists(path))
     throw Error(ErrorCode::not_found, "the sizes of the model are not known", path.string(),
                 "put the model's config.json beside its weights");
-  return model_config_from_json(read_text_file(path), path.string());
+  const ModelConfig config = model_config_from_json(read_text_file(path), path.string());
+  require_room_for(config, file);
+  return config;
 }
 
 }  // namespace superstep::language

@@ -5,6 +5,7 @@
 #include <fstream>
 #include <utility>
 
+#include "superstep/base/system/regular_file.h"
 #include "superstep/file/form.h"
 #include "superstep/file/npy.h"
 #include "superstep/file/npz.h"
@@ -41,7 +42,7 @@ class Hdf5Arrays : public ArrayFile {
 
 std::string first_bytes(const std::filesystem::path& path) {
   char bytes[6] = {};
-  std::ifstream(path, std::ios::binary).read(bytes, sizeof bytes);
+  open_regular_file(path).read(bytes, sizeof bytes);
   return {bytes, sizeof bytes};
 }
 

@@ -50,8 +50,13 @@ fs::path home() {
   return temporary_home();
 }
 
+// For the user alone where it is made here, whatever the mask of new files says (XDG asks for that, too):
+// what is kept says what the user works on.
 fs::path made(fs::path folder) {
+  std::error_code ignored;
+  const bool anew = !fs::exists(folder, ignored);
   make_folder(folder);
+  if (anew) ::chmod(folder.c_str(), 0700);
   return folder;
 }
 
@@ -67,19 +72,18 @@ fs::path path_of(const char* below_own, const char* xdg_name, const char* below_
 namespace {
 
 // Machine code and plans are taken from there as they are: what others may write there, they have run by us.
-// One that is made here is the user's alone, whatever the mask of new files says.
-fs::path of_this_user(fs::path folder) {
-  std::error_code ignored;
-  if (!fs::exists(folder, ignored)) {
-    make_folder(folder);
-    ::chmod(folder.c_str(), 0700);
-  }
+fs::path of_this_user(const fs::path& path) {
+  fs::path folder = made(path);
   struct stat found {};
-  if (::stat(folder.c_str(), &found) != 0) return made(std::move(folder));  // says why
-  const bool of_others = found.st_uid != ::geteuid() && found.st_uid != 0;
-  if (of_others || (found.st_mode & S_IWOTH) != 0)
+  const bool known = ::stat(folder.c_str(), &found) == 0;
+  const bool of_others = known && found.st_uid != ::geteuid() && found.st_uid != 0;
+  // A group that is the user's own, as distributions give each one, is nobody else.
+  const bool by_group = (found.st_mode & S_IWGRP) != 0 && found.st_gid != ::getegid() && found.st_gid != 0;
+  if (of_others || by_group || (found.st_mode & S_IWOTH) != 0)
     throw Error(ErrorCode::io,
-                of_others ? "the cache belongs to another user" : "everybody may write to the cache",
+                of_others  ? "the cache belongs to another user"
+                : by_group ? "a group may write to the cache"
+                           : "everybody may write to the cache",
                 folder.string(), "chmod go-w it, remove it, or set SUPERSTEP_HOME to a folder of your own");
   return folder;
 }

@@ -15,6 +15,13 @@
 namespace superstep::cli {
 namespace {
 
+edge::ClientAccess access_of(const ServeBenchArguments& a) {
+  return {.token = a.token_file.empty() ? "" : edge::first_token(a.token_file),
+          .ca = a.ca,
+          .certificate = a.certificate,
+          .key = a.key};
+}
+
 std::vector<edge::LoadSettings> loads_of(const ServeBenchArguments& a, double seconds) {
   std::vector<edge::LoadSettings> loads;
   edge::LoadSettings base{
@@ -117,7 +124,7 @@ record::Result result_of(const edge::LoadTarget& target, const edge::LoadSetting
 
 void bench_serve(const std::string& url, const ServeBenchArguments& arguments, double seconds,
                  const OutputChoice& output) {
-  const edge::LoadTarget target = edge::open_target(url);
+  const edge::LoadTarget target = edge::open_target(url, access_of(arguments));
   const record::HostLoad host;
   std::vector<record::Result> results;
   TextTable table({"load", "answers/s", "p50", "p90", "p99", "p99.9", "largest", "queue", "batch", "rows",

@@ -15,6 +15,7 @@ struct ServeBenchArguments {
   std::vector<std::int64_t> concurrency;  // closed loop
   std::string arrive = "poisson", tensors = "binary";
   std::int64_t rows = 1, connections = 64;
+  std::string token_file, ca, certificate, key;
 };
 
 void declare_serve_bench(CLI::App& command, ServeBenchArguments& arguments);

@@ -33,6 +33,15 @@ void declare_serve_bench(CLI::App& command, ServeBenchArguments& a) {
       ->check(CLI::IsMember({"binary", "json"}))
       ->type_name("FORM")
       ->capture_default_str();
+  command.add_option("--token-file", a.token_file, "serve: send the first token of this file")
+      ->type_name("FILE");
+  command
+      .add_option("--tls-ca", a.ca,
+                  "serve, https or grpcs: whom to trust, PEM (default: whom this machine trusts)")
+      ->type_name("FILE");
+  command.add_option("--tls-cert", a.certificate, "serve: our own certificate, PEM, where it is asked for")
+      ->type_name("FILE");
+  command.add_option("--tls-key", a.key, "serve: the key of --tls-cert, PEM")->type_name("FILE");
 }
 
 }  // namespace superstep::cli

@@ -4,6 +4,17 @@
 
 namespace superstep::edge {
 
+std::shared_ptr<const Tokens> Door::tokens() const {
+  const std::scoped_lock lock(mutex_);
+  return tokens_;
+}
+
+void Door::renew(Tokens tokens) {
+  auto renewed = std::make_shared<const Tokens>(std::move(tokens));
+  const std::scoped_lock lock(mutex_);
+  tokens_ = std::move(renewed);
+}
+
 void Door::http_connection_ended(const std::string& peer, ConnectionEnd end) {
   http.connection_ended(end);
   // Those that asked something have lines of their requests.

@@ -2,6 +2,8 @@
 // it.
 #pragma once
 
+#include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -24,10 +26,10 @@ struct DoorSettings {
 struct Door {
   explicit Door(DoorSettings settings)
       : peers(settings.peers),
-        tokens(std::move(settings.tokens)),
         hosts(std::move(settings.hosts)),
         access(std::move(settings.access)),
-        audit(std::move(settings.audit)) {}
+        audit(std::move(settings.audit)),
+        tokens_(std::make_shared<const Tokens>(std::move(settings.tokens))) {}
   Door() : Door(DoorSettings{}) {}
 
   void http_connection_ended(const std::string& peer, ConnectionEnd end);
@@ -44,11 +46,18 @@ struct Door {
   void log_change(const std::string& peer, const std::string& token, const std::string& what,
                   const std::string& outcome);
 
+  // Those of now: who asks keeps them until it is done. Called from any thread, as renew().
+  std::shared_ptr<const Tokens> tokens() const;
+  void renew(Tokens tokens);
+
   PeerShares peers;
-  const Tokens tokens;
   const std::vector<std::string> hosts;
   DoorCounts http, grpc;
   JsonLog access, audit;
+
+ private:
+  mutable std::mutex mutex_;
+  std::shared_ptr<const Tokens> tokens_;
 };
 
 }  // namespace superstep::edge

@@ -46,7 +46,8 @@ JsonLog::~JsonLog() {
 
 // Addresses of people are in it: for the server's user and its group alone.
 void JsonLog::open() {
-  descriptor_ = ::open(settings_.file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0640);
+  descriptor_ = ::open(settings_.file.c_str(),
+                       O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0640);
   struct stat status {};
   size_ =
       descriptor_ >= 0 && ::fstat(descriptor_, &status) == 0 ? static_cast<std::size_t>(status.st_size) : 0;

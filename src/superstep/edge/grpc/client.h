@@ -6,6 +6,8 @@
 #include <memory>
 #include <string>
 
+#include "superstep/edge/load/access.h"
+
 namespace superstep::edge {
 
 // A connection of its own. Its end gives up the call that is on its way, whose `done` is not told any more.
@@ -28,7 +30,7 @@ class GrpcClient {
       const std::string& where) = 0;  // "HOST:PORT"; throws Error (io)
 };
 
-// Throws Error (unsupported): built without gRPC.
-std::unique_ptr<GrpcClient> open_grpc_client();
+// `secure`: with TLS. Throws Error: unsupported (built without gRPC), what read_access() throws.
+std::unique_ptr<GrpcClient> open_grpc_client(bool secure, const ClientAccess& access);
 
 }  // namespace superstep::edge

@@ -7,6 +7,10 @@
 #include <boost/asio/ip/address.hpp>
 #include <cctype>
 #include <charconv>
+#include <sstream>
+
+#include "superstep/base/error.h"
+#include "superstep/base/file.h"
 
 namespace superstep::edge {
 namespace {
@@ -38,16 +42,53 @@ std::string machine_name() {
   return ::gethostname(name, sizeof name - 1) == 0 ? lower(name) : std::string();
 }
 
+// "*" is any, "*.example.org" any of one word before it, as in certificates.
+bool is_meant(const std::string& name, const std::string& host) {
+  if (name.starts_with("*.")) {
+    const std::size_t dot = host.find('.');
+    return dot != std::string::npos && dot > 0 && host.substr(dot) == name.substr(1);
+  }
+  return name == "*" || name == host;
+}
+
+std::set<std::string> read_own_names() {
+  std::string hosts;
+  try {
+    hosts = read_text_file("/etc/hosts");
+  } catch (const Error&) {  // a machine without: its one name is enough
+  }
+  return own_names(machine_name(), hosts);
+}
+
 bool is_own_host(const std::string& host, std::span<const std::string> hosts) {
-  static const std::string machine = machine_name();
+  static const std::set<std::string> own = read_own_names();
   boost::system::error_code failed;
   boost::asio::ip::make_address(host, failed);
-  if (!failed || host == "localhost" || (!machine.empty() && host == machine)) return true;
-  return std::ranges::any_of(hosts,
-                             [&](const std::string& name) { return name == "*" || lower(name) == host; });
+  if (!failed || own.contains(host)) return true;
+  return std::ranges::any_of(hosts, [&](const std::string& name) { return is_meant(lower(name), host); });
 }
 
 }  // namespace
+
+// What a name server says is not asked: in a strange network it says what its owner likes, and a page of his
+// would reach this machine under a name of his. What stands in /etc/hosts the machine's own administrator
+// wrote.
+std::set<std::string> own_names(const std::string& machine, std::string_view hosts) {
+  std::set<std::string> names{"localhost"};
+  if (machine.empty()) return names;
+  names.insert(lower(machine));
+  names.insert(lower(machine.substr(0, machine.find('.'))));
+  std::istringstream lines{std::string(hosts)};
+  for (std::string line; std::getline(lines, line);) {
+    std::istringstream words(line.substr(0, line.find('#')));
+    std::string address, name;
+    words >> address;
+    std::set<std::string> of_line;
+    while (words >> name) of_line.insert(lower(name));
+    if (of_line.contains(lower(machine))) names.merge(of_line);
+  }
+  return names;
+}
 
 std::string host_of(std::string_view authority) {
   if (authority.starts_with('[')) {

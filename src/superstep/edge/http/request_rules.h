@@ -6,6 +6,7 @@
 #include <boost/beast/http/message.hpp>
 #include <cstddef>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -27,8 +28,12 @@ using RequestHeader = boost::beast::http::header<true, boost::beast::http::field
 std::optional<Refusal> framing_fault(const RequestHeader& header, std::size_t most_body_bytes);
 
 // A name that somebody else's pages resolve to this machine is none of its own (DNS rebinding): `hosts` are
-// names beside addresses, "localhost" and the machine's; "*": any.
+// names beside addresses and own_names(); "*": any, "*.example.org": any of there.
 std::optional<Refusal> host_fault(const RequestHeader& header, std::span<const std::string> hosts);
+
+// The names under which a machine of that name is reached without asking a name server: "localhost", its name
+// with and without its domain, and those that stand beside it in a file as /etc/hosts. In small letters.
+std::set<std::string> own_names(const std::string& machine, std::string_view hosts);
 
 // A page may ask the server that it came from; `secure`: that is one with https.
 std::optional<Refusal> origin_fault(const RequestHeader& header, bool secure);

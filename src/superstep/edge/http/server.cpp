@@ -28,6 +28,7 @@ class Server::Implementation : public SessionHost {
   Implementation(const ServerSettings& settings, MemoryBudget& budget, Door& door, ServerHandlers handlers);
   ~Implementation() override;
 
+  void renew_tls();
   void stop_accepting();
   void finish(SteadyClock::time_point until);
   std::uint16_t port() const { return port_; }
@@ -63,11 +64,11 @@ class Server::Implementation : public SessionHost {
   MemoryBudget& budget_;
   Door& door_;
   const ServerHandlers handlers_;
-  const std::shared_ptr<asio::ssl::context> tls_;
   // Before the context: sessions that it still holds at its end are counted out.
   mutable std::mutex mutex_;
   std::condition_variable none_left_;
   std::size_t alive_ = 0;                      // sessions, those that are leaving among them
+  std::shared_ptr<asio::ssl::context> tls_;    // of sessions that begin; null: in the clear
   std::map<const Session*, Present> present_;  // those that are not
 
   asio::io_context context_;
@@ -174,7 +175,11 @@ void Server::Implementation::begin(tcp::socket socket) {
     door_.peers.drop_connection(peer);
     return turn_away(endpoint, ConnectionEnd::full);
   }
-  SessionPointer session = make_session(std::move(socket), tls_.get(), peer, *this);
+  const std::shared_ptr<asio::ssl::context> tls = [this] {
+    const std::scoped_lock lock(mutex_);
+    return tls_;
+  }();
+  SessionPointer session = make_session(std::move(socket), tls.get(), peer, *this);
   {
     const std::scoped_lock lock(mutex_);
     ++alive_;
@@ -239,6 +244,13 @@ void Server::Implementation::ended(const Session* session) {
   if (--alive_ == 0) none_left_.notify_all();
 }
 
+void Server::Implementation::renew_tls() {
+  if (!settings_.tls) return;
+  auto renewed = tls_context(settings_.tls);
+  const std::scoped_lock lock(mutex_);
+  tls_ = std::move(renewed);
+}
+
 void Server::Implementation::stop_accepting() {
   if (closing_.exchange(true)) return;
   asio::post(context_, [this] {
@@ -272,6 +284,7 @@ Server::Server(const ServerSettings& settings, MemoryBudget& budget, Door& door,
 Server::~Server() = default;
 std::uint16_t Server::port() const { return implementation_->port(); }
 DoorAccount Server::account() const { return implementation_->door().http.account(); }
+void Server::renew_tls() { implementation_->renew_tls(); }
 void Server::stop_accepting() { implementation_->stop_accepting(); }
 void Server::finish(std::chrono::steady_clock::time_point until) { implementation_->finish(until); }
 

@@ -43,6 +43,10 @@ class Server {
   std::uint16_t port() const;
   DoorAccount account() const;
 
+  // Connections from now on are shown what the files of its certificate hold now. Throws as read_tls(); then
+  // all stays as it was.
+  void renew_tls();
+
   // Takes no further connection.
   void stop_accepting();
   // Lets answers that are made be sent and closes every connection, until `until` at most.

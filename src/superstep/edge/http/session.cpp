@@ -195,6 +195,7 @@ class Connection : public Session, public std::enable_shared_from_this<Connectio
                            .peer = where_};
     length_ = static_cast<std::size_t>(parser_->content_length().value_or(0));
     keep_alive_ = parser_->keep_alive();
+    is_old_ = header.version() < 11;
     if (header.count("Inference-Header-Content-Length") > 0) {
       std::size_t size = 0;
       const auto text = header["Inference-Header-Content-Length"];
@@ -218,7 +219,7 @@ class Connection : public Session, public std::enable_shared_from_this<Connectio
     body_bytes_ = 0;
     enter(Phase::body);
     until_ = Clock::now() + server_.settings().header_time + std::chrono::seconds(length_ / slowest_body);
-    if (!beast::iequals(parser_->get()[http::field::expect], "100-continue")) return read_body();
+    if (is_old_ || !beast::iequals(parser_->get()[http::field::expect], "100-continue")) return read_body();
     auto go = std::make_shared<http::response<http::empty_body>>(http::status::continue_, 11);
     timed().expires_at(until_);
     http::async_write(stream_, *go, then([go](Connection& self, error_code failed, std::size_t) {
@@ -303,7 +304,9 @@ class Connection : public Session, public std::enable_shared_from_this<Connectio
       message->set(http::field::www_authenticate, "Bearer realm=\"superstep\", Basic realm=\"superstep\"");
     if (response.json_bytes)
       message->set("Inference-Header-Content-Length", std::to_string(*response.json_bytes));
-    message->keep_alive(keep_alive_ && !leaves_ && !server_.is_closing());
+    const bool stays = keep_alive_ && !leaves_ && !server_.is_closing();
+    message->keep_alive(stays);
+    if (stays && is_old_) message->set(http::field::connection, "keep-alive");  // HTTP/1.0 wants to hear it
     if (without_body_) {
       message->content_length(response.body.size());
     } else {
@@ -405,7 +408,7 @@ class Connection : public Session, public std::enable_shared_from_this<Connectio
   std::atomic<Phase> phase_ = Phase::idle;
   std::atomic<Clock::rep> since_ = Clock::now().time_since_epoch().count();  // of the phase
   std::atomic<std::size_t> body_bytes_ = 0;
-  bool keep_alive_ = true, without_body_ = false, refused_ = false, leaves_ = false;
+  bool keep_alive_ = true, is_old_ = false, without_body_ = false, refused_ = false, leaves_ = false;
 };
 
 }  // namespace

@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 #include <openssl/err.h>
+#include <openssl/pem.h>
 #include <openssl/ssl.h>
+#include <openssl/x509v3.h>
 
 #include <boost/asio/ssl/context.hpp>
 
@@ -41,6 +43,29 @@ TlsTexts read_tls(const TlsFiles& files) {
   TlsTexts texts{.certificate = read_text_file(files.certificate), .key = read_text_file(files.key)};
   if (!files.client_ca.empty()) texts.client_ca = read_text_file(files.client_ca);
   return texts;
+}
+
+std::vector<std::string> names_of_certificate(const TlsFiles& files) {
+  const TlsTexts texts = read_tls(files);
+  const std::unique_ptr<BIO, decltype(&::BIO_free)> bytes(
+      ::BIO_new_mem_buf(texts.certificate.data(), static_cast<int>(texts.certificate.size())), ::BIO_free);
+  const std::unique_ptr<X509, decltype(&::X509_free)> certificate(
+      ::PEM_read_bio_X509(bytes.get(), nullptr, nullptr, nullptr), ::X509_free);
+  if (!certificate) refuse(files.certificate, "is no certificate", "nothing could be read");
+  const std::unique_ptr<GENERAL_NAMES, decltype(&::GENERAL_NAMES_free)> found(
+      static_cast<GENERAL_NAMES*>(
+          ::X509_get_ext_d2i(certificate.get(), NID_subject_alt_name, nullptr, nullptr)),
+      ::GENERAL_NAMES_free);
+  ::ERR_clear_error();
+  std::vector<std::string> names;
+  for (int i = 0; i < sk_GENERAL_NAME_num(found.get()); ++i) {
+    const GENERAL_NAME* const name = sk_GENERAL_NAME_value(found.get(), i);
+    if (name->type != GEN_DNS) continue;
+    names.emplace_back(reinterpret_cast<const char*>(::ASN1_STRING_get0_data(name->d.dNSName)),
+                       static_cast<std::size_t>(::ASN1_STRING_length(name->d.dNSName)));
+    if (names.back() == "*") names.pop_back();
+  }
+  return names;
 }
 
 std::shared_ptr<ssl::context> tls_context(const TlsFiles& files) {

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace boost::asio::ssl {
 class context;  // NOLINT(readability-identifier-naming): the library's own
@@ -24,6 +25,10 @@ struct TlsTexts {
 // Throws Error: invalid_argument where one of the two is missing, bad_file where they are none or do not
 // belong together, what reading a file throws.
 TlsTexts read_tls(const TlsFiles& files);
+
+// The names of a server that its certificate is for: under another one no client that looks speaks with it.
+// Throws as read_tls().
+std::vector<std::string> names_of_certificate(const TlsFiles& files);
 
 // TLS 1.2 and 1.3. Throws as read_tls().
 std::shared_ptr<boost::asio::ssl::context> tls_context(const TlsFiles& files);

@@ -4,9 +4,11 @@
 
 #include <boost/asio.hpp>
 #include <boost/beast.hpp>
+#include <boost/beast/ssl.hpp>
 #include <nlohmann/json.hpp>
 
 #include "superstep/base/json.h"
+#include "superstep/edge/load/secure.h"
 #include "superstep/edge/protocol/datatype.h"
 
 namespace superstep::edge {
@@ -22,26 +24,42 @@ struct Reply {
   std::string body;
 };
 
+std::string authorization(const LoadTarget& target) { return "Bearer " + target.access.token; }
+
+template <class Stream>
+Reply exchange(Stream& stream, const LoadTarget& target, http::verb verb, const std::string& path) {
+  http::request<http::string_body> request(verb, path, 11);
+  request.set(http::field::host, target.host);
+  if (!target.access.token.empty()) request.set(http::field::authorization, authorization(target));
+  request.keep_alive(false);
+  request.prepare_payload();
+  http::write(stream, request);
+  beast::flat_buffer buffer;
+  http::response_parser<http::string_body> parser;
+  parser.body_limit(std::size_t{16} << 20);
+  http::read(stream, buffer, parser);
+  return {static_cast<int>(parser.get().result_int()), std::move(parser.get().body())};
+}
+
 Reply ask(const LoadTarget& target, http::verb verb, const std::string& path) {
-  const std::string where = fmt::format("http://{}:{}{}", target.host, target.port, path);
   try {
     asio::io_context context;
-    beast::tcp_stream stream(context);
     asio::ip::tcp::resolver resolver(context);
-    stream.connect(resolver.resolve(target.host, target.port));
-    http::request<http::string_body> request(verb, path, 11);
-    request.set(http::field::host, target.host);
-    request.keep_alive(false);
-    request.prepare_payload();
-    http::write(stream, request);
-    beast::flat_buffer buffer;
-    http::response_parser<http::string_body> parser;
-    parser.body_limit(std::size_t{16} << 20);
-    http::read(stream, buffer, parser);
-    return {static_cast<int>(parser.get().result_int()), std::move(parser.get().body())};
+    const auto endpoints = resolver.resolve(target.host, target.port);
+    if (!target.secure) {
+      beast::tcp_stream stream(context);
+      stream.connect(endpoints);
+      return exchange(stream, target, verb, path);
+    }
+    const auto tls = client_tls(target.access);
+    beast::ssl_stream<beast::tcp_stream> stream(context, *tls);
+    beast::get_lowest_layer(stream).connect(endpoints);
+    begin_tls(stream, target);
+    return exchange(stream, target, verb, path);
   } catch (const boost::system::system_error& error) {
-    throw Error(ErrorCode::io, "does not answer: " + error.code().message(), where,
-                "start the server first: superstep serve MODEL");
+    throw Error(ErrorCode::io, "does not answer: " + error.code().message(), target.url() + path,
+                target.secure ? "is it its certificate that --tls-ca is to trust?"
+                              : "start the server first: superstep serve MODEL");
   }
 }
 
@@ -51,7 +69,7 @@ json ask_json(const LoadTarget& target, http::verb verb, const std::string& path
   if (reply.status != 200 || value.is_discarded())
     throw Error(reply.status == 404 ? ErrorCode::not_found : ErrorCode::bad_file,
                 fmt::format("answers with status {}: {}", reply.status, reply.body.substr(0, 200)),
-                fmt::format("http://{}:{}{}", target.host, target.port, path));
+                target.url() + path);
   return value;
 }
 
@@ -60,15 +78,15 @@ std::string only_model(const LoadTarget& target) {
   std::vector<std::string> names;
   for (const json& model : index) names.push_back(model.at("name").get<std::string>());
   if (names.size() != 1)
-    throw Error(ErrorCode::invalid_argument, fmt::format("serves {}", fmt::join(names, ", ")),
-                fmt::format("http://{}:{}", target.host, target.port),
+    throw Error(ErrorCode::invalid_argument, fmt::format("serves {}", fmt::join(names, ", ")), target.url(),
                 "give its address with /v2/models/NAME");
   return names.front();
 }
 
 [[noreturn]] void refuse_address(const std::string& url) {
   throw Error(ErrorCode::invalid_argument, "is no address of a served model", url,
-              "give http://HOST:PORT, http://HOST:PORT/v2/models/NAME, or grpc://HOST:PORT/NAME");
+              "give http://HOST:PORT, http://HOST:PORT/v2/models/NAME, or grpc://HOST:PORT/NAME; https and "
+              "grpcs with TLS");
 }
 
 LoadTarget parse(const std::string& url) {
@@ -77,15 +95,19 @@ LoadTarget parse(const std::string& url) {
   const std::string scheme = colons == std::string::npos ? "http" : url.substr(0, colons);
   std::string_view rest = url;
   if (colons != std::string::npos) rest.remove_prefix(colons + 3);
-  if (scheme != "http" && scheme != "grpc") refuse_address(url);
+  const bool secure = scheme == "https" || scheme == "grpcs";
+  if (!secure && scheme != "http" && scheme != "grpc") refuse_address(url);
   const std::string_view authority = rest.substr(0, rest.find('/'));
   std::string_view path = rest.substr(authority.size());
   while (path.ends_with('/')) path.remove_suffix(1);
   const std::size_t colon = authority.rfind(':');
-  const bool over_grpc = scheme == "grpc";
+  const bool over_grpc = scheme.starts_with("grpc");
   LoadTarget target{.host = std::string(authority.substr(0, colon)),
-                    .port = over_grpc ? "8001" : "80",
-                    .transport = over_grpc ? Transport::grpc : Transport::http};
+                    .port = over_grpc ? "8001"
+                            : secure  ? "443"
+                                      : "80",
+                    .transport = over_grpc ? Transport::grpc : Transport::http,
+                    .secure = secure};
   if (colon != std::string_view::npos) target.port = std::string(authority.substr(colon + 1));
   if (path.starts_with(models))
     target.model = std::string(path.substr(models.size()));
@@ -139,11 +161,16 @@ std::vector<std::int64_t> extents_of(const LoadPort& port, std::int64_t rows) {
 }
 
 std::string LoadTarget::url() const {
-  return fmt::format("{}://{}:{}", transport == Transport::grpc ? "grpc" : "http", host, port);
+  return fmt::format("{}{}://{}:{}", transport == Transport::grpc ? "grpc" : "http", secure ? "s" : "", host,
+                     port);
 }
 
-LoadTarget open_target(const std::string& url) {
+LoadTarget open_target(const std::string& url, const ClientAccess& access) {
   LoadTarget target = parse(url);
+  target.access = access;
+  if (!target.secure && (!access.ca.empty() || !access.certificate.empty() || !access.key.empty()))
+    throw Error(ErrorCode::invalid_argument, "has no certificates: it is asked in the clear", url,
+                "give an address with https or grpcs");
   if (target.transport == Transport::grpc) {
     ask_inputs_over_grpc(target);
     return target;
@@ -205,10 +232,10 @@ std::string infer_message(const LoadTarget& target, std::int64_t rows, bool bina
   json request{{"inputs", inputs}};
   if (binary) request["parameters"] = {{"binary_data_output", true}};
   const std::string text = request.dump();
+  std::string headers = binary ? fmt::format("Inference-Header-Content-Length: {}\r\n", text.size()) : "";
+  if (!target.access.token.empty()) headers += fmt::format("Authorization: {}\r\n", authorization(target));
   return fmt::format("POST /v2/models/{}/infer HTTP/1.1\r\nHost: {}\r\nContent-Length: {}\r\n{}\r\n{}{}",
-                     target.model, target.host, text.size() + tensors.size(),
-                     binary ? fmt::format("Inference-Header-Content-Length: {}\r\n", text.size()) : "", text,
-                     tensors);
+                     target.model, target.host, text.size() + tensors.size(), headers, text, tensors);
 }
 
 }  // namespace superstep::edge

@@ -8,6 +8,7 @@
 #include "superstep/base/element_type.h"
 #include "superstep/base/random.h"
 #include "superstep/base/tensor.h"
+#include "superstep/edge/load/access.h"
 
 namespace superstep::edge {
 
@@ -22,6 +23,8 @@ enum class Transport { http, grpc };
 struct LoadTarget {
   std::string host, port, model;
   Transport transport = Transport::http;
+  bool secure = false;  // with TLS
+  ClientAccess access{};
   std::string version;
   std::vector<LoadPort> inputs;
 
@@ -29,10 +32,10 @@ struct LoadTarget {
 };
 
 // "http://HOST:PORT/v2/models/NAME", or http://HOST:PORT of a server with one model, which is asked what it
-// takes; "grpc://HOST:PORT/NAME" over gRPC, which has no list of models. Throws Error: invalid_argument (no
-// such address, several models), io (nobody answers), bad_file (it speaks something else), unsupported (built
-// without gRPC).
-LoadTarget open_target(const std::string& url);
+// takes; "grpc://HOST:PORT/NAME" over gRPC, which has no list of models; https and grpcs with TLS. Throws
+// Error: invalid_argument (no such address, several models), io (nobody answers), bad_file (it speaks
+// something else), unsupported (built without gRPC).
+LoadTarget open_target(const std::string& url, const ClientAccess& access = {});
 
 // What the server says of its own times so far; zero where it says nothing, as over gRPC.
 struct ServerTimes {

@@ -43,7 +43,7 @@ void read_metadata(const std::string& answer, LoadTarget& target) {
 
 void ask_inputs_over_grpc(LoadTarget& target) {
   std::promise<std::pair<int, std::string>> answered;
-  const std::unique_ptr<GrpcClient> client = open_grpc_client();
+  const std::unique_ptr<GrpcClient> client = open_grpc_client(target.secure, target.access);
   const std::unique_ptr<GrpcChannel> channel = client->connect(target.host + ":" + target.port);
   channel->call("ModelMetadata", Message().text(model_name, target.model).bytes(),
                 [&](int status, const std::string& answer) {

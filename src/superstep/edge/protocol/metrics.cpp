@@ -122,6 +122,9 @@ void add_stream(std::string& text, const StreamAccount& account) {
       "superstep_unwritten_bytes "
       "gauge\n";
   text += fmt::format("superstep_unwritten_bytes {}\n", account.unwritten_bytes);
+  Family(text, "superstep_stream_connections_refused_total", "counter",
+         "connections of streams without a key that is known")
+      .add("", account.refused_connections);
 }
 
 void add_learning(std::string& text, const Learner::State& state) {

@@ -272,7 +272,7 @@ HttpResponse Routes::read(std::string_view path) {
 std::optional<HttpResponse> Routes::admit(HttpRequest& request) const {
   if (is_health(request.path)) return std::nullopt;
   const Scope scope = scope_of(request);
-  const Tokens::Judged judged = door_.tokens.judge(request.authorization, scope);
+  const Tokens::Judged judged = door_.tokens()->judge(request.authorization, scope);
   request.token = judged.name;
   if (judged.verdict == Tokens::Verdict::good) return std::nullopt;
   const StatusError error = refusal_of(judged.verdict, scope);

@@ -1,6 +1,7 @@
 #include "superstep/edge/stream/acknowledged.h"
 
 #include <cstring>
+#include <utility>
 
 namespace superstep::edge {
 namespace {
@@ -16,8 +17,10 @@ std::string text_of(std::uint64_t number) { return {reinterpret_cast<const char*
 
 }  // namespace
 
-AcknowledgedSender::AcknowledgedSender(const std::string& endpoint, std::size_t window)
-    : socket_(SocketKind::dealer, endpoint, {.high_water = static_cast<int>(window)}), window_(window) {}
+AcknowledgedSender::AcknowledgedSender(const std::string& endpoint, std::size_t window, CurvePointer curve)
+    : socket_(SocketKind::dealer, endpoint,
+              {.high_water = static_cast<int>(window), .curve = std::move(curve)}),
+      window_(window) {}
 
 void AcknowledgedSender::take_acknowledgements(std::chrono::milliseconds wait) {
   MessageParts parts;

@@ -11,13 +11,13 @@
 #include <string>
 #include <vector>
 
-#include "superstep/edge/stream/socket.h"
+#include "superstep/edge/zeromq/socket.h"
 
 namespace superstep::edge {
 
 class AcknowledgedSender {
  public:
-  AcknowledgedSender(const std::string& endpoint, std::size_t window);
+  AcknowledgedSender(const std::string& endpoint, std::size_t window, CurvePointer curve = nullptr);
 
   // False: there was no room in the window within the time.
   bool send(const std::vector<std::string>& parts, std::chrono::milliseconds wait);

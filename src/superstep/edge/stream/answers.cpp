@@ -17,13 +17,16 @@ constexpr int high_water = 1 << 20;  // answers: what is slow here must not be l
 }  // namespace
 
 AnswerListener::AnswerListener(const std::string& address, std::string series, std::uint64_t frames,
-                               std::chrono::milliseconds patience)
-    : socket_(SocketKind::subscribe, address, {.high_water = high_water, .tells_of_connection = true}),
+                               std::chrono::milliseconds patience, CurvePointer curve)
+    : socket_(SocketKind::subscribe, address,
+              {.high_water = high_water, .tells_of_connection = true, .curve = curve}),
       series_(std::move(series)),
       came_(frames) {
   if (!socket_.wait_for_connection(patience))
-    throw Error(ErrorCode::io, "nobody publishes answers", address,
-                "superstep serve MODEL --pull tcp://... --publish 'tcp://*:31002' does");
+    throw Error(ErrorCode::io,
+                curve ? "nobody publishes answers, with the key of --curve-server, for ours"
+                      : "nobody publishes answers, in the clear",
+                address, "superstep serve MODEL --pull tcp://... --publish 'tcp://*:31002' does");
   std::this_thread::sleep_for(look_up);  // the other side hears what is wanted right after the connection
   thread_ = start_thread([this] { listen(); });
 }

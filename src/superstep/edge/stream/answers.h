@@ -9,7 +9,7 @@
 #include <thread>
 #include <vector>
 
-#include "superstep/edge/stream/socket.h"
+#include "superstep/edge/zeromq/socket.h"
 
 namespace superstep::edge {
 
@@ -20,7 +20,7 @@ class AnswerListener {
   // Listens to the answers of a series of so many frames; is heard of by the server when this returns. Throws
   // Error: io (nobody publishes there within the time), what Socket throws.
   AnswerListener(const std::string& address, std::string series, std::uint64_t frames,
-                 std::chrono::milliseconds patience);
+                 std::chrono::milliseconds patience, CurvePointer curve = nullptr);
   ~AnswerListener();
   AnswerListener(const AnswerListener&) = delete;
   AnswerListener& operator=(const AnswerListener&) = delete;

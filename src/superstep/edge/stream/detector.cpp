@@ -47,14 +47,14 @@ class Detector {
   Detector(const Tensor& pixels, const DetectorSettings& settings)
       : pixels_(pixels), settings_(settings), arrivals_(settings.seed, 0, of_arrivals) {
     if (settings.acknowledge)
-      acknowledged_.emplace(settings.to, static_cast<std::size_t>(settings.high_water));
+      acknowledged_.emplace(settings.to, static_cast<std::size_t>(settings.high_water), settings.curve);
     else
-      pushed_ = open_sender(settings.to, settings.high_water, settings.series);
+      pushed_ = open_sender(settings.to, settings.high_water, settings.series, settings.curve);
     if (settings.answers.empty()) return;
     const auto patience =
         std::chrono::milliseconds(static_cast<std::int64_t>(1000 * std::min(settings.patience, 86400.0)));
     due_times_.resize(settings.frames);
-    answers_.emplace(settings.answers, settings.series, settings.frames, patience);
+    answers_.emplace(settings.answers, settings.series, settings.frames, patience, settings.curve);
   }
 
   DetectorReport run() {

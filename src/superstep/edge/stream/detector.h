@@ -7,6 +7,7 @@
 
 #include "superstep/base/tensor.h"
 #include "superstep/edge/stream/wire.h"
+#include "superstep/edge/zeromq/curve.h"
 
 namespace superstep::edge {
 
@@ -37,6 +38,7 @@ struct DetectorSettings {
   std::uint64_t seed = 1;
   int high_water = 1000;
   std::string answers{};     // where answers to its frames are published; empty: nobody listens to them
+  CurvePointer curve{};      // keys, at both addresses; null: in the clear
   bool acknowledge = false;  // send again what no receiver has said to keep (acknowledged.h)
   double patience = 30;      // seconds to wait for a receiver, at the beginning and where it does not take
 };

@@ -1,5 +1,8 @@
 #include "superstep/edge/stream/ends.h"
 
+#include <utility>
+
+#include "superstep/base/error.h"
 #include "superstep/edge/kafka/kafka.h"
 #include "superstep/edge/stream/acknowledged.h"
 
@@ -8,9 +11,10 @@ namespace {
 
 class PullInlet : public Inlet {
  public:
-  PullInlet(const std::string& address, std::size_t most_bytes)
-      : socket_(SocketKind::pull, address, {.most_bytes = static_cast<std::int64_t>(most_bytes)}) {}
+  PullInlet(const std::string& address, const Socket::Settings& settings)
+      : socket_(SocketKind::pull, address, settings) {}
   std::string endpoint() const override { return socket_.endpoint(); }
+  std::uint64_t refused() const override { return socket_.refused(); }
   bool receive(MessageParts& parts, std::chrono::milliseconds wait) override {
     return socket_.receive(parts, wait);
   }
@@ -21,9 +25,10 @@ class PullInlet : public Inlet {
 
 class RouterInlet : public Inlet {
  public:
-  RouterInlet(const std::string& address, std::size_t most_bytes)
-      : socket_(SocketKind::router, address, {.most_bytes = static_cast<std::int64_t>(most_bytes)}) {}
+  RouterInlet(const std::string& address, const Socket::Settings& settings)
+      : socket_(SocketKind::router, address, settings) {}
   std::string endpoint() const override { return socket_.endpoint(); }
+  std::uint64_t refused() const override { return socket_.refused(); }
   bool receive(MessageParts& parts, std::chrono::milliseconds wait) override {
     if (!socket_.receive(parts, wait)) return false;
     if (!acknowledgements_.take(parts)) parts.clear();
@@ -43,6 +48,7 @@ class SocketOutlet : public Outlet {
   SocketOutlet(SocketKind kind, const std::string& address, const Socket::Settings& settings)
       : socket_(kind, address, settings) {}
   std::string endpoint() const override { return socket_.endpoint(); }
+  std::uint64_t refused() const override { return socket_.refused(); }
   bool send(std::span<const std::string> parts, std::chrono::milliseconds wait) override {
     return socket_.send(parts, wait);
   }
@@ -51,25 +57,40 @@ class SocketOutlet : public Outlet {
   Socket socket_;
 };
 
+// Keys that would be ignored are refused.
+bool is_kafka_in_the_clear(const std::string& address, const CurvePointer& curve) {
+  if (!is_kafka(address)) return false;
+  if (curve)
+    throw Error(ErrorCode::invalid_argument, "keys of CURVE are of streams over ZeroMQ", address,
+                "leave --curve-key out, or give a tcp:// address");
+  return true;
+}
+
 }  // namespace
 
-std::unique_ptr<Inlet> open_inlet(const std::string& address, bool waits, std::size_t most_bytes) {
-  if (is_kafka(address)) return open_kafka_inlet(kafka_address(address), most_bytes);
-  if (waits) return std::make_unique<RouterInlet>(address, most_bytes);
-  return std::make_unique<PullInlet>(address, most_bytes);
+std::unique_ptr<Inlet> open_inlet(const std::string& address, bool waits, std::size_t most_bytes,
+                                  CurvePointer curve) {
+  if (is_kafka_in_the_clear(address, curve)) return open_kafka_inlet(kafka_address(address), most_bytes);
+  const Socket::Settings settings{.most_bytes = static_cast<std::int64_t>(most_bytes),
+                                  .curve = std::move(curve)};
+  if (waits) return std::make_unique<RouterInlet>(address, settings);
+  return std::make_unique<PullInlet>(address, settings);
 }
 
-std::unique_ptr<Outlet> open_publisher(const std::string& address) {
-  if (is_kafka(address)) return open_kafka_outlet(kafka_address(address), "");
+std::unique_ptr<Outlet> open_publisher(const std::string& address, CurvePointer curve) {
+  if (is_kafka_in_the_clear(address, curve)) return open_kafka_outlet(kafka_address(address), "");
   return std::make_unique<SocketOutlet>(
-      SocketKind::publish, address, Socket::Settings{.high_water = 1000, .linger = std::chrono::seconds(1)});
+      SocketKind::publish, address,
+      Socket::Settings{.high_water = 1000, .linger = std::chrono::seconds(1), .curve = std::move(curve)});
 }
 
-std::unique_ptr<Outlet> open_sender(const std::string& address, int high_water, const std::string& key) {
-  if (is_kafka(address)) return open_kafka_outlet(kafka_address(address), key);
+std::unique_ptr<Outlet> open_sender(const std::string& address, int high_water, const std::string& key,
+                                    CurvePointer curve) {
+  if (is_kafka_in_the_clear(address, curve)) return open_kafka_outlet(kafka_address(address), key);
   return std::make_unique<SocketOutlet>(
       SocketKind::push, address,
-      Socket::Settings{.high_water = high_water, .linger = std::chrono::milliseconds(30'000)});
+      Socket::Settings{
+          .high_water = high_water, .linger = std::chrono::milliseconds(30'000), .curve = std::move(curve)});
 }
 
 }  // namespace superstep::edge

@@ -1,6 +1,7 @@
 #include "superstep/edge/stream/publisher.h"
 
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "superstep/edge/kafka/kafka.h"
 
@@ -12,8 +13,8 @@ constexpr auto patience = std::chrono::milliseconds(30'000);
 
 }  // namespace
 
-Publisher::Publisher(const std::string& address)
-    : outlet_(open_publisher(address)), one_value_(is_kafka(address)) {}
+Publisher::Publisher(const std::string& address, CurvePointer curve)
+    : outlet_(open_publisher(address, std::move(curve))), one_value_(is_kafka(address)) {}
 
 void Publisher::publish(const std::string& series, std::uint64_t frame, const std::string& model,
                         const Version& version, const std::vector<Tensor>& outputs,

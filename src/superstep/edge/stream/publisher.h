@@ -17,9 +17,10 @@ class Publisher {
  public:
   // Throws what open_publisher() throws. Over Kafka the outputs are one part, one behind the other: a message
   // has one value.
-  explicit Publisher(const std::string& address);
+  explicit Publisher(const std::string& address, CurvePointer curve = nullptr);
 
   std::string endpoint() const { return outlet_->endpoint(); }
+  std::uint64_t refused() const { return outlet_->refused(); }
   // Waits for room where there is none and the outlet loses nothing, until `should_end`. Throws Error (io).
   void publish(const std::string& series, std::uint64_t frame, const std::string& model,
                const Version& version, const std::vector<Tensor>& outputs,

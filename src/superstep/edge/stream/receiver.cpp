@@ -64,7 +64,8 @@ Receiver::Receiver(const ReceiverSettings& settings, ModelService& model, Live* 
                    : std::make_unique<Journal>(Journal::Settings{.folder = settings.journal,
                                                                  .results = settings.folder,
                                                                  .segment_bytes = settings.segment_bytes})),
-      inlet_(open_inlet(settings.pull, !settings.journal.empty(), settings.most_frame_bytes)) {
+      inlet_(
+          open_inlet(settings.pull, !settings.journal.empty(), settings.most_frame_bytes, settings.curve)) {
   const ServedPorts ports = model.current()->ports();
   if (ports.inputs.size() != 1 || ports.inputs[0].element != ElementType::f32)
     throw Error(ErrorCode::unsupported,
@@ -74,7 +75,7 @@ Receiver::Receiver(const ReceiverSettings& settings, ModelService& model, Live* 
     require_writable_folder(settings_.folder);
   }
   if (!settings_.publish.empty()) {
-    publish_ = std::make_unique<Publisher>(settings_.publish);
+    publish_ = std::make_unique<Publisher>(settings_.publish, settings_.curve);
     publish_endpoint_ = publish_->endpoint();
   }
   taker_ = start_thread([this] { take_answers(); });
@@ -93,7 +94,9 @@ Receiver::~Receiver() {
 
 StreamAccount Receiver::account() const {
   const std::scoped_lock lock(mutex_);
-  return account_;
+  StreamAccount account = account_;
+  account.refused_connections = inlet_->refused() + (publish_ ? publish_->refused() : refused_before_);
+  return account;
 }
 
 std::vector<std::string> Receiver::files() const {

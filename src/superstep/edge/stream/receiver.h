@@ -30,6 +30,7 @@ enum class Pixels { linear, logarithm, unit };
 struct ReceiverSettings {
   std::string pull;              // where frames come from (ends.h)
   std::string publish;           // where answers are published; empty: nowhere
+  CurvePointer curve{};          // keys, of both; null: in the clear
   std::string channel;           // of frames that have several (thresholds); empty: those are not read
   bool shared = false;           // the stream's other frames come to other servers
   std::filesystem::path folder;  // of files with the answers; empty: none
@@ -136,6 +137,7 @@ class Receiver {
   std::unique_ptr<Inlet> inlet_;
   std::unique_ptr<Publisher> publish_;  // of the thread that takes answers
   std::string publish_endpoint_;
+  std::uint64_t refused_before_ = 0;  // connections, by a publisher that is no more
 
   mutable std::mutex mutex_;
   std::condition_variable answers_there_, room_;

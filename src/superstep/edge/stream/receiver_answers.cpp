@@ -79,8 +79,10 @@ void Receiver::publish_all() {
 }
 
 void Receiver::stop_publishing(const char* why) {
-  publish_.reset();
+  std::unique_ptr<Publisher> closed;  // ends after the lock: it may linger
   const std::scoped_lock lock(mutex_);
+  refused_before_ = publish_->refused();
+  closed = std::move(publish_);
   socket_failure_ = why;
 }
 

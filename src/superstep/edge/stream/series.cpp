@@ -1,6 +1,7 @@
 #include "superstep/edge/stream/series.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "superstep/edge/stream/frame.h"
 
@@ -16,33 +17,44 @@ bool is_series_name(std::string_view name) {
 }
 
 bool Series::add(std::uint64_t number) {
-  if (number >= there_.size()) there_.resize(number + 1);
-  if (there_[number]) return false;
-  there_[number] = true;
+  if (has(number)) return false;
+  end_ = std::max(end_, number + 1);
+  words_.resize((end_ + word_bits - 1) / word_bits);
+  words_[number / word_bits] |= std::uint64_t{1} << number % word_bits;
   ++seen_;
   return true;
 }
 
-std::uint64_t Series::expected() const {
-  return announced_ > 0 ? std::min(announced_, most_frames) : static_cast<std::uint64_t>(there_.size());
-}
+std::uint64_t Series::expected() const { return announced_ > 0 ? std::min(announced_, most_frames) : end_; }
 
 std::uint64_t Series::seen_of_expected() const {
-  if (there_.size() <= expected()) return seen_;
-  return static_cast<std::uint64_t>(
-      std::count(there_.begin(), there_.begin() + static_cast<std::ptrdiff_t>(expected()), true));
+  if (end_ <= expected()) return seen_;
+  std::uint64_t count = 0;
+  const std::uint64_t whole = expected() / word_bits;
+  for (std::uint64_t i = 0; i < whole; ++i) count += static_cast<std::uint64_t>(std::popcount(words_[i]));
+  for (std::uint64_t number = whole * word_bits; number < expected(); ++number) count += has(number);
+  return count;
+}
+
+// The first number from there on that came, or did not; the end where there is none before it. A word at a
+// time: a series of millions of frames that never came is one that anybody may announce.
+std::uint64_t Series::next(std::uint64_t from, bool there) const {
+  while (from < end_) {
+    const std::uint64_t word = words_[from / word_bits];
+    const std::uint64_t left = (there ? word : ~word) >> from % word_bits;
+    if (left != 0) return std::min(end_, from + static_cast<std::uint64_t>(std::countr_zero(left)));
+    from = (from / word_bits + 1) * word_bits;
+  }
+  return end_;
 }
 
 std::vector<std::pair<std::uint64_t, std::uint64_t>> Series::missing_ranges(std::size_t most) const {
   std::vector<std::pair<std::uint64_t, std::uint64_t>> ranges;
-  for (std::uint64_t number = 0; number < expected(); ++number) {
-    if (has(number)) continue;
-    if (!ranges.empty() && ranges.back().second + 1 == number) {
-      ranges.back().second = number;
-      continue;
-    }
-    if (ranges.size() == most) break;
-    ranges.emplace_back(number, number);
+  for (std::uint64_t first = next(0, false); first < expected() && ranges.size() < most;) {
+    const std::uint64_t came = first < end_ ? next(first, true) : end_;
+    const std::uint64_t after = came < end_ ? std::min(came, expected()) : expected();
+    ranges.emplace_back(first, after - 1);
+    first = came < end_ ? next(came, false) : expected();
   }
   return ranges;
 }

@@ -17,8 +17,10 @@ class Series {
   std::uint64_t announced() const { return announced_; }
 
   bool add(std::uint64_t number);  // false: it was there already
-  bool has(std::uint64_t number) const { return number < there_.size() && there_[number]; }
-  std::uint64_t end() const { return there_.size(); }  // beyond the largest that came
+  bool has(std::uint64_t number) const {
+    return number < end_ && (words_[number / word_bits] >> number % word_bits & 1) != 0;
+  }
+  std::uint64_t end() const { return end_; }  // beyond the largest that came
   std::uint64_t seen() const { return seen_; }
   // Announced ones that did not come; where nothing was announced, gaps before the last that did.
   std::uint64_t missing() const { return expected() - seen_of_expected(); }
@@ -26,12 +28,14 @@ class Series {
   std::vector<std::pair<std::uint64_t, std::uint64_t>> missing_ranges(std::size_t most) const;
 
  private:
+  static constexpr std::uint64_t word_bits = 64;
   std::uint64_t expected() const;
   std::uint64_t seen_of_expected() const;
+  std::uint64_t next(std::uint64_t from, bool there) const;
 
   std::string name_;
-  std::uint64_t announced_ = 0, seen_ = 0;
-  std::vector<bool> there_;  // by number, as far as the largest that came
+  std::uint64_t announced_ = 0, seen_ = 0, end_ = 0;
+  std::vector<std::uint64_t> words_;  // of bits by number, as far as the largest that came
 };
 
 }  // namespace superstep::edge

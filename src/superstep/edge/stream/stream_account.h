@@ -10,7 +10,7 @@
 
 namespace superstep::edge {
 
-// received = waiting + every other count but those of series and `unwritten_bytes`, at every instant.
+// received = waiting + every other count but those of series, bytes and connections, at every instant.
 struct StreamAccount {
   std::uint64_t received = 0;   // messages that are a frame or were to be one
   std::uint64_t waiting = 0;    // for the model, or for what is done with its answer
@@ -27,6 +27,7 @@ struct StreamAccount {
   std::uint64_t series = 0, incomplete = 0;  // that ended; without some of their frames
   std::uint64_t missing = 0;                 // frames of ended series that never came
   std::uint64_t unwritten_bytes = 0;         // of answers whose file found no room, at the last try
+  std::uint64_t refused_connections = 0;     // of ends without a key that is known (curve.h)
 
   // `many`: of those that have the same reason.
   void add_reason(const std::string& why, std::uint64_t many = 1) {
@@ -47,7 +48,7 @@ struct StreamAccount {
     for (std::size_t i = 0; i < outcomes.size(); ++i) outcomes[i] += other.outcomes[i];
     for (const auto& [why, many] : other.reasons) add_reason(why, many);
     series += other.series, incomplete += other.incomplete, missing += other.missing;
-    unwritten_bytes += other.unwritten_bytes;
+    unwritten_bytes += other.unwritten_bytes, refused_connections += other.refused_connections;
     return *this;
   }
   bool balances() const {

@@ -9,6 +9,7 @@
 #include <iterator>
 
 #include "superstep/base/error.h"
+#include "superstep/base/system/regular_file.h"
 #include "superstep/base/text.h"
 #include "superstep/file/atoms/element.h"
 
@@ -75,9 +76,7 @@ struct XyzReader::Columns {
 };
 
 XyzReader::XyzReader(const std::filesystem::path& path)
-    : XyzReader(std::make_unique<std::ifstream>(path, std::ios::binary), path.string()) {
-  if (!*stream_) throw Error(ErrorCode::not_found, "no such file, or it cannot be opened", where_);
-}
+    : XyzReader(std::make_unique<std::ifstream>(open_regular_file(path)), path.string()) {}
 
 XyzReader::XyzReader(std::unique_ptr<std::istream> stream, std::string where)
     : stream_(std::move(stream)), where_(std::move(where)) {}
@@ -89,7 +88,14 @@ void XyzReader::refuse(const std::string& message) const {
 std::string XyzReader::require_line(const char* what) {
   std::string text;
   ++line_;
-  if (!std::getline(*stream_, text)) refuse(fmt::format("the file ends where {} should stand", what));
+  constexpr std::size_t longest_line = std::size_t{16} << 20;  // bytes (chosen): no file of atoms has such
+  std::streambuf& in = *stream_->rdbuf();
+  int c = in.sbumpc();
+  if (c == std::char_traits<char>::eof()) refuse(fmt::format("the file ends where {} should stand", what));
+  for (; c != '\n' && c != std::char_traits<char>::eof(); c = in.sbumpc()) {
+    if (text.size() == longest_line) refuse("the line is longer than 16 MB: is it a file of atoms at all?");
+    text.push_back(static_cast<char>(c));
+  }
   if (!text.empty() && text.back() == '\r') text.pop_back();
   return text;
 }

@@ -6,10 +6,10 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <fstream>
 
 #include "superstep/base/system/free_memory.h"
 #include "superstep/base/system/process_limits.h"
+#include "superstep/base/system/regular_file.h"
 #include "superstep/base/text.h"
 #include "superstep/file/hdf5/hdf5_attributes.h"
 #include "superstep/file/hdf5/hdf5_filters.h"
@@ -25,14 +25,9 @@ namespace {
 
 void require_readable(const std::filesystem::path& path) {
   std::error_code ignored;
-  if (!std::filesystem::exists(path, ignored))
-    refuse(ErrorCode::not_found, path.string(), "there is no such file");
   if (std::filesystem::is_directory(path, ignored))
     refuse(ErrorCode::bad_file, path.string(), "this is a folder, not an HDF5 file");
-  if (!std::filesystem::is_regular_file(path, ignored))
-    refuse(ErrorCode::bad_file, path.string(), "this is not a regular file");
-  if (!std::ifstream(path))
-    refuse(ErrorCode::io, path.string(), "cannot open the file", "check the permissions");
+  require_regular_file(path);
 }
 
 Handle open_file(const std::filesystem::path& path) {

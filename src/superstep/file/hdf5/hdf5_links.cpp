@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "superstep/base/system/regular_file.h"
 #include "superstep/file/hdf5/hdf5.h"
 
 namespace superstep::data::hdf5 {
@@ -137,6 +138,7 @@ struct Parts {
                     const std::string& name, int depth) const {
     Handle other;
     if (!path.empty()) {
+      require_regular_file(path);
       other = Handle(H5Fopen(path.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT), H5Fclose);
       if (!other.valid()) refuse_missing(file, "is no HDF5 file");
     }

@@ -3,6 +3,8 @@
 #include <poplar/OptionFlags.hpp>
 #include <poplar/exceptions.hpp>
 
+#include "superstep/base/json.h"
+
 namespace poplar {
 namespace {
 
@@ -21,7 +23,9 @@ void set_from(const Json& json, OptionFlags& flags) {
 }
 
 Json parsed(const std::string& text, const std::string& where) {
-  Json json = Json::parse(text, nullptr, false);
+  // Options stand in their order: the depth is what the one reader would look at, too.
+  const bool shallow = superstep::depth_of_json(text) <= superstep::deepest_json;
+  Json json = shallow ? Json::parse(text, nullptr, false) : Json(Json::value_t::discarded);
   if (json.is_discarded()) throw parse_error(where + " is no JSON: " + text.substr(0, 80));
   return json;
 }

@@ -1,6 +1,9 @@
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <pva/pva.hpp>
+
+#include "superstep/base/error.h"
+#include "superstep/base/file.h"
+#include "superstep/base/json.h"
 
 namespace pva {
 
@@ -99,13 +102,16 @@ Report report_of(const std::string& path, Json json) {
 }  // namespace
 
 Report openReport(const std::string& path) {
-  std::ifstream in(path);
-  if (!in) throw Exception(path + ": there is no such report (run the program with autoReport.all)");
-  return report_of(path, Json::parse(in, nullptr, false));
+  std::string text;
+  try {
+    text = superstep::read_text_file(path);
+  } catch (const superstep::Error& error) {
+    if (error.code() != superstep::ErrorCode::not_found) throw Exception(error.what());
+    throw Exception(path + ": there is no such report (run the program with autoReport.all)");
+  }
+  return report_of(path, superstep::parse_json(text));
 }
 
-Report parseReport(const std::string& text) {
-  return report_of("the report", Json::parse(text, nullptr, false));
-}
+Report parseReport(const std::string& text) { return report_of("the report", superstep::parse_json(text)); }
 
 }  // namespace pva

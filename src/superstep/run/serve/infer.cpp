@@ -3,57 +3,29 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <numeric>
 #include <tuple>
 
 #include "superstep/base/measured_metric.h"
-#include "superstep/base/statistics.h"
 #include "superstep/base/stopwatch.h"
-#include "superstep/base/system/standard_streams.h"
 #include "superstep/base/text.h"
 #include "superstep/base/thread_pool.h"
-#include "superstep/file/hdf5/hdf5.h"
-#include "superstep/onnx/writer.h"
 #include "superstep/run/model.h"
-#include "superstep/run/serve/calibrate.h"
 #include "superstep/run/serve/evaluate.h"
 #include "superstep/run/serve/length_plans.h"
 #include "superstep/run/serve/published_weights.h"
 #include "superstep/run/serve/refine.h"
-#include "superstep/run/serve/sound.h"
+#include "superstep/run/serve/served_answers.h"
+#include "superstep/run/serve/served_bytes.h"
 #include "superstep/run/serve/timing.h"
 #include "superstep/run/task.h"
-#include "superstep/run/train/checkpoint.h"
 #include "superstep/run/train/input_ranges.h"
-#include "superstep/run/train/run_directory.h"
 #include "superstep/transform/training/training_form.h"
 
 namespace superstep::run {
 namespace {
 
 constexpr std::int64_t default_batch = 512;
-
-// HDF5 remembers where its contents come from; other formats hold the arrays alone, a table what the task
-// makes of them.
-void write_outputs(const std::filesystem::path& path, std::span<const target::Executable::Port> ports,
-                   const std::vector<Tensor>& outputs, const InferSettings& settings, const Task& task,
-                   double seconds_of_sample) {
-  if (task.writes_table(path)) return task.write_table(path, outputs);
-  if (path.extension() != ".h5" && path.extension() != ".hdf5") {
-    NamedTensors arrays;
-    for (std::size_t i = 0; i < outputs.size(); ++i) arrays.emplace(ports[i].name, outputs[i]);
-    return write_arrays(path, arrays);
-  }
-  data::Hdf5Writer file(path);
-  for (std::size_t i = 0; i < outputs.size(); ++i) file.write(ports[i].name, outputs[i]);
-  if (settings.passes > 0) file.set_attribute("", "passes", std::to_string(settings.passes));
-  file.set_attribute("", "workload", settings.workload);
-  file.set_attribute("", "weights", settings.weights.string());
-  file.set_attribute("", "seconds_per_sample", seconds_of_sample);
-  if (settings.refine > 0) file.set_attribute("", "refine", settings.refine);
-  file.close();
-}
 
 // A model file without data is timed on random ones, one sample a call unless the user says otherwise.
 std::int64_t wanted_batch(const InferSettings& settings, const Model& model) {
@@ -67,26 +39,6 @@ std::int64_t sample_count(const InferSettings& settings, std::int64_t batch) {
   return is_model_file(settings.workload) ? batch : 0;
 }
 
-// Everything of one model on the samples: outputs, quality, speed.
-struct Served {
-  std::vector<Tensor> outputs;
-  std::vector<Metric> metrics;
-  double seconds = 0;  // that the outputs took, data included
-  std::vector<target::Executable::Port> ports;
-};
-
-// What a modelled machine takes for a batch, and how long this host took to execute all samples.
-std::vector<Metric> modelled_metrics(const target::Executable::ModelledTime& time, std::int64_t batch,
-                                     double host_seconds) {
-  const double latency = time.seconds / static_cast<double>(std::max<std::uint64_t>(1, time.runs));
-  std::vector<Metric> metrics{
-      measured_metric("throughput", static_cast<double>(batch) / latency, "samples/s"),
-      measured_metric("latency_mean", latency, "s")};
-  for (Metric& predicted : metrics) predicted.how = How::predicted;
-  metrics.push_back(measured_metric("host_time", host_seconds, "s"));
-  return metrics;
-}
-
 // One batch of the task's inputs.
 std::vector<Tensor> one_batch(target::Executable& executable, const Task& task, std::int64_t batch,
                               ThreadPool& pool) {
@@ -98,178 +50,6 @@ std::vector<Tensor> one_batch(target::Executable& executable, const Task& task, 
   task.fill_inputs(indices, inputs, pool);
   return inputs;
 }
-
-// Spreads are outputs, too, and their means over all samples are told.
-void add_spread(Served& served, std::vector<Tensor> spread) {
-  for (std::size_t i = 0; i < spread.size(); ++i) {
-    target::Executable::Port port = served.ports[i];
-    port.name += "_spread";
-    double sum = 0;
-    for (std::int64_t k = 0; k < spread[i].element_count(); ++k) sum += spread[i].at(k);
-    served.metrics.push_back(
-        {.name = port.name + "_mean",
-         .value = sum / static_cast<double>(std::max<std::int64_t>(1, spread[i].element_count())),
-         .unit = "",
-         .samples = {}});
-    served.ports.push_back(std::move(port));
-    served.outputs.push_back(std::move(spread[i]));
-  }
-}
-
-// `plans`: sequences go through them; null: through the evaluator.
-Served serve(Evaluator& evaluator, LengthPlans* plans, const Task& task, bool trained, int passes,
-             ThreadPool& pool) {
-  std::vector<std::int64_t> indices(static_cast<std::size_t>(task.size()));
-  std::iota(indices.begin(), indices.end(), std::int64_t{0});
-  Served served;
-  const Stopwatch watch;
-  std::vector<Tensor> spread;
-  if (passes > 1) {
-    auto sampled = evaluator.sample(task, indices, pool, passes);
-    served.outputs = std::move(sampled.mean);
-    spread = std::move(sampled.spread);
-  } else
-    served.outputs = plans ? plans->predict(task, indices, pool) : evaluator.predict(task, indices, pool);
-  const double elapsed = served.seconds = watch.seconds() - (plans ? plans->compile_seconds() : 0);
-  target::Executable& executable = evaluator.executable();
-  served.ports.assign(executable.outputs().begin(), executable.outputs().end());
-  if (const auto modelled = executable.modelled_time())
-    served.metrics = modelled_metrics(*modelled, evaluator.batch(), elapsed);
-  else
-    served.metrics.push_back(
-        measured_metric("throughput_with_data", static_cast<double>(task.size()) / elapsed, "samples/s"));
-  if (trained && task.has_labels())
-    for (const Metric& quality : task.quality(indices, served.outputs)) served.metrics.push_back(quality);
-  if (trained && task.has_labels() && !spread.empty())
-    for (Metric& worth : task.spread_quality(indices, served.outputs, spread))
-      served.metrics.push_back(std::move(worth));
-  add_spread(served, std::move(spread));
-  return served;
-}
-
-std::int64_t beyond_bounds_of(const Served& served) {
-  double all = 0;
-  for (std::size_t i = 0; i < served.outputs.size(); ++i)
-    if (served.ports[i].name == onnx::beyond_bounds)
-      for (std::int64_t k = 0; k < served.outputs[i].element_count(); ++k) all += served.outputs[i].at(k);
-  return static_cast<std::int64_t>(all);
-}
-
-// What the only call gave of a whole is written as it is.
-void of_one_call(Served& served, std::span<const std::string> whole_outputs) {
-  for (std::size_t i = 0; i < served.outputs.size(); ++i) {
-    const std::vector<std::int64_t>& extents = served.outputs[i].shape().extents();
-    const bool whole = std::ranges::find(whole_outputs, served.ports[i].name) != whole_outputs.end();
-    if (whole && extents[0] == 1)
-      served.outputs[i] = served.outputs[i].reshaped(Shape({extents.begin() + 1, extents.end()}));
-  }
-}
-
-// A class stays the largest though all scores move; a number that is asked for moves with them.
-double most_error_of(const InferSettings& settings, const Model& model) {
-  constexpr double usual = 0.01;  // of the outputs' spread: a model that is right to 3 % of it loses 5 % more
-  if (settings.most_error >= 0) return settings.most_error;
-  const auto learns_classes = [](const transform::LossTerm& term) {
-    return term.kind == transform::LossKind::cross_entropy ||
-           term.kind == transform::LossKind::token_cross_entropy;
-  };
-  return std::ranges::any_of(model.recipe().loss.terms, learns_classes) ? 0 : usual;
-}
-
-CalibrateSettings calibration_of(const InferSettings& settings, const Task& task, const Model& model) {
-  CalibrateSettings calibration{
-      .method = range_method_from_name(settings.ranges.empty() ? name_of(RangeMethod::percentile)
-                                                               : settings.ranges),
-      .threads = settings.threads,
-      .products = {},
-      .most_error = most_error_of(settings, model)};
-  if (settings.calibrate > 0) calibration.samples = settings.calibrate;
-  if (settings.calibrate > task.size())
-    throw Error(ErrorCode::invalid_argument, fmt::format("there are {} samples to calibrate on", task.size()),
-                "--calibrate");
-  calibration.samples = std::min(calibration.samples, task.size());
-  if (model.fixed_batch() > 0) calibration.batch = model.fixed_batch();
-  return calibration;
-}
-
-QuantizedModel quantized(const InferSettings& settings, const Model& model,
-                         const std::optional<Weights>& weights, const Task& task, ThreadPool& pool,
-                         InferReport& report) {
-  CalibrateSettings calibration = calibration_of(settings, task, model);
-  const auto fill = [&](std::int64_t first, std::span<Tensor> inputs) {
-    std::vector<std::int64_t> indices(
-        static_cast<std::size_t>(model.one_a_call() ? 1 : inputs[0].shape()[0]));
-    std::iota(indices.begin(), indices.end(), first);
-    task.fill_inputs(indices, inputs, pool);
-  };
-  const auto quantize = [&] {
-    return quantize_model(target::find_target(settings.target), model.inference(),
-                          weights ? weights->states : std::map<std::string, Tensor>(), calibration, fill);
-  };
-  // Files have no bf16 beside bytes.
-  if (!settings.onnx.empty())
-    onnx::write_onnx(settings.onnx, quantize().graph, {.opset = 21, .fixed_batch = model.fixed_batch()});
-  calibration.products.beside_bf16 = true;
-  QuantizedModel result = quantize();
-  report.int8_products = result.products;
-  report.f32_products = result.kept;
-  report.slow_on_bytes = result.slow;
-  report.coarse_on_bytes = result.coarse;
-  report.calibration_samples = calibration.samples;
-  report.ranges = name_of(calibration.method);
-  return result;
-}
-
-void check_int8_options(const InferSettings& settings) {
-  if (settings.precision == "int8") return;
-  for (const auto& [given, option] :
-       {std::pair(settings.calibrate > 0, "--calibrate"), std::pair(!settings.ranges.empty(), "--ranges"),
-        std::pair(settings.most_error >= 0, "--byte-error"), std::pair(!settings.onnx.empty(), "--onnx")})
-    if (given)
-      throw Error(ErrorCode::invalid_argument, "belongs to --precision int8", option,
-                  "other precisions need no calibration");
-}
-
-}  // namespace
-
-Weights load_weights(const std::filesystem::path& folder, bool to_train) {
-  const RunDirectory directory = RunDirectory::open(folder);
-  Weights weights{.settings = train_settings_from_json(directory.config()), .states = {}, .where = {}};
-  const bool has_best = std::filesystem::exists(directory.best());
-  auto checkpoint = has_best ? std::optional(read_checkpoint(directory.best()))
-                             : read_newest_checkpoint(directory.checkpoints());
-  if (!checkpoint)
-    throw Error(ErrorCode::not_found, "has no checkpoint yet", folder.string(),
-                "train for longer, or resume the run");
-  weights.where = (has_best ? directory.best() : directory.checkpoints()).string();
-  weights.has_digest = checkpoint->has_digest;
-  if (!checkpoint->passed_over.empty())
-    tell(fmt::format("superstep: warning: {}; the checkpoint before it is used\n", checkpoint->passed_over));
-  weights.states = to_train ? std::move(checkpoint->states) : served(std::move(checkpoint->states));
-  if (!to_train) require_sound(weights.states, weights.where);
-  return weights;
-}
-
-Weights load_weights_for(const TrainSettings& model, const std::filesystem::path& path, bool to_train) {
-  if (is_published_weights(path)) {
-    PublishedWeights published = load_published_weights(model, path);
-    if (!to_train) require_sound(published.states, path.string());
-    return {.settings = model,
-            .states = std::move(published.states),
-            .where = path.string(),
-            .has_digest = false,
-            .of_a_run = false,
-            .unused = std::move(published.unused)};
-  }
-  Weights weights = load_weights(path, to_train);
-  if (weights.settings.workload != model.workload)
-    throw Error(ErrorCode::invalid_argument,
-                fmt::format("is a run of '{}', not of '{}'", weights.settings.workload, model.workload),
-                path.string(), "--weights takes a run of the same model");
-  return weights;
-}
-
-namespace {
 
 TrainSettings asked_model(const InferSettings& settings) {
   return {.workload = settings.workload,
@@ -306,17 +86,6 @@ TrainSettings model_settings_of(const InferSettings& settings, const std::option
   if (!settings.precision.empty())
     model.precision = settings.precision == "int8" ? "f32" : settings.precision;
   return model;
-}
-
-}  // namespace
-
-namespace {
-
-// Weights of a model that dropped nothing out in training have no counter of masks: it begins at zero.
-std::map<std::string, Tensor> states_with_counter(const Weights& weights) {
-  std::map<std::string, Tensor> states = weights.states;
-  states.try_emplace(transform::dropout_counter, Tensor::scalar<std::int64_t>(0));
-  return states;
 }
 
 // As many as were asked for, or as the recipe of the weights says; bytes have no masks.
@@ -414,13 +183,6 @@ std::vector<std::string> outside_of_training(const Task& task, const Weights& we
                                                       .model_options = training.model_options,
                                                       .pool = &pool});
   return task.outside(*learnt_from);
-}
-
-// What a user should know of the answers, and of the weights that gave them.
-void say_of_answers(const Served& served, InferReport& report) {
-  report.beyond_bounds = beyond_bounds_of(served);
-  for (const Tensor& output : served.outputs)
-    report.not_finite = std::max(report.not_finite, rows_not_finite(output));
 }
 
 void say_of_weights(const InferSettings& settings, const Weights& weights, const Model& model,

@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "superstep/base/progress.h"
-#include "superstep/run/serve/infer.h"
+#include "superstep/run/serve/served_weights.h"
 
 namespace superstep::run {
 

@@ -310,7 +310,7 @@ grpc::ServerGenericBidiReactor* refused(const CallSite& site, const Asker& asker
 // Null: `asker` may.
 grpc::ServerGenericBidiReactor* refused_by_token(const CallSite& site, Asker& asker,
                                                  const std::string& authorization, Scope scope) {
-  const Tokens::Judged judged = site.door.tokens.judge(authorization, scope);
+  const Tokens::Judged judged = site.door.tokens()->judge(authorization, scope);
   asker.token = judged.name;
   if (judged.verdict == Tokens::Verdict::good) return nullptr;
   const StatusError error = refusal_of(judged.verdict, scope);

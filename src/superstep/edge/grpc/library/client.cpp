@@ -37,10 +37,12 @@ std::string text_of(const grpc::ByteBuffer& buffer) {
 // A call on its way; told to the client's thread, as the tag of its end.
 class Call {
  public:
-  Call(std::shared_ptr<grpc::Channel> channel, const std::string& message, GrpcChannel::Done done)
+  Call(std::shared_ptr<grpc::Channel> channel, const std::string& message, const std::string& token,
+       GrpcChannel::Done done)
       : channel_(std::move(channel)), done_(std::move(done)) {
     const grpc::Slice slice(message);
     request_ = grpc::ByteBuffer(&slice, 1);
+    if (!token.empty()) context_.AddMetadata("authorization", "Bearer " + token);
   }
   void start(grpc::CompletionQueue& queue, const std::string& method) {
     grpc::GenericStub stub(channel_);
@@ -69,8 +71,8 @@ class Call {
 
 class LibraryChannel : public GrpcChannel {
  public:
-  LibraryChannel(std::shared_ptr<grpc::Channel> channel, grpc::CompletionQueue& queue)
-      : channel_(std::move(channel)), queue_(queue) {}
+  LibraryChannel(std::shared_ptr<grpc::Channel> channel, grpc::CompletionQueue& queue, std::string token)
+      : channel_(std::move(channel)), queue_(queue), token_(std::move(token)) {}
   ~LibraryChannel() override {
     std::unique_lock lock(mutex_);
     given_up_ = true;
@@ -79,7 +81,7 @@ class LibraryChannel : public GrpcChannel {
   }
   void call(const std::string& method, const std::string& message, Done done) override {
     const std::scoped_lock lock(mutex_);
-    call_ = std::make_unique<Call>(channel_, message,
+    call_ = std::make_unique<Call>(channel_, message, token_,
                                    [this, done = std::move(done)](int status, const std::string& answer) {
                                      finish(done, status, answer);
                                    });
@@ -101,15 +103,24 @@ class LibraryChannel : public GrpcChannel {
 
   const std::shared_ptr<grpc::Channel> channel_;
   grpc::CompletionQueue& queue_;
+  const std::string token_;
   std::mutex mutex_;
   std::condition_variable over_;
   std::unique_ptr<Call> call_;
   bool given_up_ = false;
 };
 
+std::shared_ptr<grpc::ChannelCredentials> credentials_of(bool secure, const ClientAccess& access) {
+  if (!secure) return grpc::InsecureChannelCredentials();
+  const AccessTexts texts = read_access(access);
+  return grpc::SslCredentials(
+      {.pem_root_certs = texts.ca, .pem_private_key = texts.key, .pem_cert_chain = texts.certificate});
+}
+
 class LibraryClient : public GrpcClient {
  public:
-  LibraryClient() {
+  LibraryClient(bool secure, const ClientAccess& access)
+      : token_(access.token), credentials_(credentials_of(secure, access)) {
     gpr_set_log_function([](gpr_log_func_args*) {});  // what concerns a user is said by errors here
     thread_ = start_thread([this] {
       void* tag = nullptr;
@@ -124,21 +135,25 @@ class LibraryClient : public GrpcClient {
     grpc::ChannelArguments arguments;
     arguments.SetMaxReceiveMessageSize(-1);
     arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);  // a connection that no other channel shares
-    auto channel = grpc::CreateCustomChannel(where, grpc::InsecureChannelCredentials(), arguments);
+    auto channel = grpc::CreateCustomChannel(where, credentials_, arguments);
     constexpr auto patience = std::chrono::seconds(10);
     if (!channel->WaitForConnected(std::chrono::system_clock::now() + patience))
       throw Error(ErrorCode::io, "does not answer over gRPC", where,
                   "start the server first: superstep serve MODEL --grpc HOST:PORT");
-    return std::make_unique<LibraryChannel>(std::move(channel), queue_);
+    return std::make_unique<LibraryChannel>(std::move(channel), queue_, token_);
   }
 
  private:
+  const std::string token_;
+  const std::shared_ptr<grpc::ChannelCredentials> credentials_;
   grpc::CompletionQueue queue_;
   std::thread thread_;
 };
 
 }  // namespace
 
-std::unique_ptr<GrpcClient> open_grpc_client() { return std::make_unique<LibraryClient>(); }
+std::unique_ptr<GrpcClient> open_grpc_client(bool secure, const ClientAccess& access) {
+  return std::make_unique<LibraryClient>(secure, access);
+}
 
 }  // namespace superstep::edge

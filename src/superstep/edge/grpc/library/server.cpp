@@ -2,6 +2,9 @@
 #include <grpc/support/log.h>
 #include <grpcpp/grpcpp.h>
 #include <grpcpp/resource_quota.h>
+#include <grpcpp/security/server_credentials.h>
+#include <grpcpp/security/tls_certificate_provider.h>
+#include <grpcpp/security/tls_credentials_options.h>
 
 #include "superstep/edge/grpc/library/calls.h"
 
@@ -11,13 +14,16 @@ namespace {
 std::shared_ptr<grpc::ServerCredentials> credentials_of(const TlsFiles& files) {
   if (!files) return grpc::InsecureServerCredentials();
   static_cast<void>(tls_context(files));  // says what is wrong with them
-  const TlsTexts texts = read_tls(files);
-  grpc::SslServerCredentialsOptions options(texts.client_ca.empty()
-                                                ? GRPC_SSL_DONT_REQUEST_CLIENT_CERTIFICATE
-                                                : GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY);
-  options.pem_root_certs = texts.client_ca;
-  options.pem_key_cert_pairs.push_back({texts.key, texts.certificate});
-  return grpc::SslServerCredentials(options);
+  constexpr unsigned looks_each_s = 5;    // at the files: the library has no other way to renew them (chosen)
+  namespace tls = grpc::experimental;
+  tls::TlsServerCredentialsOptions options(std::make_shared<tls::FileWatcherCertificateProvider>(
+      files.key.string(), files.certificate.string(), files.client_ca.string(), looks_each_s));
+  options.watch_identity_key_cert_pairs();
+  if (!files.client_ca.empty()) options.watch_root_certs();
+  options.set_cert_request_type(files.client_ca.empty()
+                                    ? GRPC_SSL_DONT_REQUEST_CLIENT_CERTIFICATE
+                                    : GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY);
+  return tls::TlsServerCredentials(options);
 }
 
 class LibraryServer : public GrpcServer {

@@ -9,7 +9,7 @@ std::unique_ptr<GrpcServer> start_grpc_server(const GrpcSettings&, const Inferen
               "install libgrpc++-dev and build anew; HTTP answers the same requests");
 }
 
-std::unique_ptr<GrpcClient> open_grpc_client() {
+std::unique_ptr<GrpcClient> open_grpc_client(bool, const ClientAccess&) {
   throw Error(ErrorCode::unsupported, "this program was built without gRPC", "grpc://",
               "install libgrpc++-dev and build anew; http:// asks the same");
 }

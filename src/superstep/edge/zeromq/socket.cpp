@@ -1,38 +1,18 @@
-#include "superstep/edge/stream/socket.h"
+#include "superstep/edge/zeromq/socket.h"
 
 #include <fmt/format.h>
-#include <zmq.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <list>
+#include <utility>
 
 #include "superstep/base/error.h"
-#include "superstep/base/system/late_library.h"
+#include "superstep/edge/zeromq/curve_gate.h"
+#include "superstep/edge/zeromq/zeromq.h"
 
 namespace superstep::edge {
 namespace {
-
-constinit const LateLibrary zeromq("ZeroMQ", SUPERSTEP_LATE_ZEROMQ);
-SUPERSTEP_LATE(zeromq, zmq_bind);
-SUPERSTEP_LATE(zeromq, zmq_close);
-SUPERSTEP_LATE(zeromq, zmq_connect);
-SUPERSTEP_LATE(zeromq, zmq_ctx_new);
-SUPERSTEP_LATE(zeromq, zmq_ctx_term);
-SUPERSTEP_LATE(zeromq, zmq_errno);
-SUPERSTEP_LATE(zeromq, zmq_getsockopt);
-SUPERSTEP_LATE(zeromq, zmq_msg_close);
-SUPERSTEP_LATE(zeromq, zmq_msg_data);
-SUPERSTEP_LATE(zeromq, zmq_msg_init);
-SUPERSTEP_LATE(zeromq, zmq_msg_more);
-SUPERSTEP_LATE(zeromq, zmq_msg_recv);
-SUPERSTEP_LATE(zeromq, zmq_msg_size);
-SUPERSTEP_LATE(zeromq, zmq_poll);
-SUPERSTEP_LATE(zeromq, zmq_send);
-SUPERSTEP_LATE(zeromq, zmq_setsockopt);
-SUPERSTEP_LATE(zeromq, zmq_socket);
-SUPERSTEP_LATE(zeromq, zmq_socket_monitor);
-SUPERSTEP_LATE(zeromq, zmq_strerror);
 
 int type_of(SocketKind kind) {
   switch (kind) {
@@ -46,30 +26,19 @@ int type_of(SocketKind kind) {
   return ZMQ_PAIR;
 }
 
-// One part that came; given back to the library when it ends.
-class Part {
- public:
-  Part() { zmq_msg_init(&message_); }
-  ~Part() { zmq_msg_close(&message_); }
-  Part(const Part&) = delete;
-  Part& operator=(const Part&) = delete;
-  zmq_msg_t* get() { return &message_; }
-  std::span<const std::byte> bytes() {
-    return {static_cast<const std::byte*>(zmq_msg_data(&message_)), zmq_msg_size(&message_)};
-  }
-
- private:
-  zmq_msg_t message_;
-};
+}  // namespace
 
 // A machine's own addresses and every address are bound to; "host" and "10.0.0.1" are where another one is.
-bool is_bound(SocketKind kind, const std::string& endpoint) {
+bool listens_at(SocketKind kind, const std::string& endpoint) {
   if (endpoint.starts_with("tcp://*:") || endpoint.ends_with(":*") || endpoint.starts_with("tcp://0.0.0.0:"))
     return true;
   return kind == SocketKind::push || kind == SocketKind::publish || kind == SocketKind::dealer;
 }
 
-}  // namespace
+bool is_of_this_machine(const std::string& endpoint) {
+  return !endpoint.starts_with("tcp://") || endpoint.starts_with("tcp://127.") ||
+         endpoint.starts_with("tcp://localhost:") || endpoint.starts_with("tcp://[::1]:");
+}
 
 class Socket::Implementation {
  public:
@@ -84,7 +53,9 @@ class Socket::Implementation {
     zmq_setsockopt(socket_, ZMQ_MAXMSGSIZE, &settings.most_bytes, sizeof settings.most_bytes);
     if (kind == SocketKind::subscribe) zmq_setsockopt(socket_, ZMQ_SUBSCRIBE, "", 0);
     if (settings.tells_of_connection) watch();
-    const bool bound = !settings.connects && is_bound(kind, endpoint);
+    const bool bound = !settings.connects && listens_at(kind, endpoint);
+    if (settings.curve) guard(settings, bound);
+    bound_ = bound;
     const int failed = bound ? zmq_bind(socket_, endpoint.c_str()) : zmq_connect(socket_, endpoint.c_str());
     if (failed) fail(bound ? "cannot be listened at" : "cannot be connected to");
     char last[256];
@@ -94,6 +65,7 @@ class Socket::Implementation {
   ~Implementation() { close(); }
 
   const std::string& endpoint() const { return where_; }
+  std::uint64_t refused() const { return gate_ ? gate_->refused() : 0; }
 
   bool wait_for_connection(std::chrono::milliseconds wait) {
     if (!events_) return false;
@@ -107,6 +79,7 @@ class Socket::Implementation {
   }
 
   bool send(std::span<const std::string> parts, std::chrono::milliseconds wait) {
+    connect_again();
     set(ZMQ_SNDTIMEO, static_cast<int>(wait.count()));
     for (std::size_t i = 0; i < parts.size(); ++i) {
       // A message is sent whole or not at all: only its first part can find no room.
@@ -120,6 +93,7 @@ class Socket::Implementation {
   }
 
   bool receive(MessageParts& parts, std::chrono::milliseconds wait) {
+    connect_again();
     set(ZMQ_RCVTIMEO, static_cast<int>(wait.count()));
     parts.clear();
     held_.clear();
@@ -139,6 +113,21 @@ class Socket::Implementation {
   static constexpr std::size_t most_parts = 16;
 
   void set(int option, int value) { zmq_setsockopt(socket_, option, &value, sizeof value); }
+  void guard(const Settings& settings, bool bound) try {
+    gate_ = std::make_unique<CurveGate>(context_, socket_, settings.curve, bound, where_,
+                                        !settings.tells_of_connection);
+  } catch (...) {
+    close();
+    throw;
+  }
+  // Once a second at most.
+  void connect_again() {
+    const auto now = std::chrono::steady_clock::now();
+    if (!gate_ || bound_ || now < next_try_ || !gate_->take_given_up()) return;
+    next_try_ = now + std::chrono::seconds(1);
+    zmq_disconnect(socket_, where_.c_str());  // what is left of it
+    if (zmq_connect(socket_, where_.c_str()) != 0) fail("cannot be connected to");
+  }
   // Told by the library, over a socket within the process, of connections that are made.
   void watch() {
     constexpr const char* where = "inproc://connections";
@@ -148,6 +137,7 @@ class Socket::Implementation {
   }
   void close() {
     held_.clear();
+    gate_.reset();
     if (events_) zmq_close(std::exchange(events_, nullptr));
     if (socket_) zmq_close(std::exchange(socket_, nullptr));
     if (context_) zmq_ctx_term(std::exchange(context_, nullptr));
@@ -165,6 +155,9 @@ class Socket::Implementation {
   void* socket_;
   void* events_ = nullptr;
   std::string where_;
+  std::unique_ptr<CurveGate> gate_;  // null: the stream is in the clear
+  bool bound_ = false;
+  std::chrono::steady_clock::time_point next_try_;
   std::list<Part> held_;
 };
 
@@ -172,6 +165,7 @@ Socket::Socket(SocketKind kind, const std::string& endpoint, const Settings& set
     : implementation_(std::make_unique<Implementation>(kind, endpoint, settings)) {}
 Socket::~Socket() = default;
 std::string Socket::endpoint() const { return implementation_->endpoint(); }
+std::uint64_t Socket::refused() const { return implementation_->refused(); }
 bool Socket::wait_for_connection(std::chrono::milliseconds wait) {
   return implementation_->wait_for_connection(wait);
 }

@@ -131,7 +131,8 @@ TEST_F(Validate, PredictsTheGroupedEfficientNetByItsPublicSetUp) {
                {});
   ASSERT_EQ(validation.rows.size(), 2U);
   for (const RowResult& row : validation.rows) ASSERT_TRUE(row.predicted) << row.reason;
-  EXPECT_TRUE(contains(validation.rows[0].reason, "micro-batch 3 as the public set-up"))
+  EXPECT_TRUE(contains(validation.rows[0].reason,
+                       "micro-batch 3: set-up tensorflow/efficientnet-b4-g16 (graphcore/examples"))
       << validation.rows[0].reason;
   const double more = *validation.rows[1].predicted / *validation.rows[0].predicted;
   EXPECT_GT(more, 3);  // four times the chips, a quarter of the micro-batches a step

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "superstep/base/error.h"
 #include "superstep/base/progress.h"
@@ -19,6 +20,9 @@
 #include "superstep/cli/shared/outcome.h"
 #include "superstep/cli/shared/prediction_words.h"
 #include "superstep/cli/shared/processor_words.h"
+#include "superstep/lab/graphs_by_batch.h"
+#include "superstep/lab/question.h"
+#include "superstep/machine/configuration/resolve.h"
 #include "superstep/machine/ipu/convolution.h"
 #include "superstep/machine/ipu/kept_plans.h"
 #include "superstep/op/core/definition.h"
@@ -39,6 +43,7 @@ struct Arguments {
   bool explain = false, recompute = false, largest = false, approximate = false, provenance = false,
        extrapolate = false;
   std::vector<std::string> settings;
+  std::set<std::string> said;  // of the options with a default, those that the call has
 };
 
 constexpr const char* footer =
@@ -54,18 +59,10 @@ constexpr const char* footer =
     "--replicas 256 --scaling weak";
 
 run::Model model_of(const Arguments& arguments) {
-  return run::Model({.workload = arguments.workload,
-                     .model_options = arguments.settings,
-                     .shapes = arguments.shapes,
-                     .bounds = arguments.bounds});
-}
-
-std::vector<int> pipeline_of(const Arguments& arguments, const machine::Machine& machine,
-                             const graph::Graph& graph, const machine::PredictSettings& settings) {
-  if (arguments.chips.pipeline.empty()) return {};
-  const target::Chips chips = chips_of(arguments.chips);
-  if (!chips.pipeline.empty()) return chips.pipeline;
-  return machine::balanced_pipeline(machine, graph, settings, chips.stages);
+  return run::Model(lab::as_workload({.workload = arguments.workload,
+                                      .model_options = arguments.settings,
+                                      .shapes = arguments.shapes,
+                                      .bounds = arguments.bounds}));
 }
 
 std::string seconds_with_share(double seconds, double total) {
@@ -120,18 +117,31 @@ void print_parts(const machine::Prediction& prediction) {
   fmt::print("  of which: {}\n  bound by {}\n", join(words, ", "), prediction.bound_by());
 }
 
-void print_prediction(const Arguments& arguments, const machine::Machine& machine,
-                      const machine::PredictSettings& settings, const machine::Prediction& prediction) {
-  const auto model = machine::cost_model(machine);
+// The cut of a step, and where each fact of it that the call did not say comes from.
+void print_configuration(const Arguments& arguments, const machine::Machine& machine,
+                         const machine::Answer& found) {
+  const machine::PredictSettings& settings = found.configuration.settings;
   fmt::print("predicted: {} ({}) on {} x {}, {}, micro-batch {} x {} accumulated x {} replicas{}\n",
-             arguments.workload, arguments.mode, prediction.units, machine.name(), settings.precision.name,
-             settings.micro_batch, settings.accumulate, settings.replicas,
+             arguments.workload, arguments.mode, found.prediction.units, machine.name(),
+             settings.precision.name, settings.micro_batch, settings.accumulate, settings.replicas,
              settings.recompute ? ", recomputed" : "");
   if (!settings.pipeline.empty()) {
     std::vector<std::string> shares;
     for (int share : settings.pipeline) shares.push_back(fmt::format("{}", share));
     fmt::print("pipeline of {} stages, layers {}\n", shares.size(), join(shares, ","));
   }
+  for (const std::string& words : machine::words_of(found.configuration.facts)) fmt::print("  {}\n", words);
+  if (found.plausible > 1)
+    fmt::print("  the median of {} plausible configurations; the intervals hold all of them\n",
+               found.plausible);
+}
+
+void print_prediction(const Arguments& arguments, const machine::Machine& machine,
+                      const machine::Answer& found) {
+  const machine::PredictSettings& settings = found.configuration.settings;
+  const machine::Prediction& prediction = found.prediction;
+  const auto model = machine::cost_model(machine);
+  print_configuration(arguments, machine, found);
   if (arguments.explain) {
     print_operators(prediction);
     const machine::ipu::PlanCounts plans = machine::ipu::plan_counts();
@@ -146,6 +156,7 @@ void print_prediction(const Arguments& arguments, const machine::Machine& machin
                    ? "a smaller --micro-batch (--largest finds the largest that fits; --accumulate N keeps "
                      "the samples of a step), "
                    : "");
+    if (!found.nearest.empty()) fmt::print("nearest: {}\n", found.nearest);
     return;
   }
   const double up = std::exp(prediction.uncertainty);
@@ -207,7 +218,9 @@ nlohmann::json constants_of(const machine::Machine& machine) {
 }
 
 nlohmann::json config_of(const Arguments& arguments, const machine::Machine& machine,
-                         const machine::PredictSettings& settings, const machine::Prediction& prediction) {
+                         const machine::Answer& found) {
+  const machine::PredictSettings& settings = found.configuration.settings;
+  const machine::Prediction& prediction = found.prediction;
   return {{"machine", machine.id()},
           {"machine_file", machine.file()},
           {"machine_digest", machine.digest()},
@@ -219,9 +232,12 @@ nlohmann::json config_of(const Arguments& arguments, const machine::Machine& mac
           {"accumulate", settings.accumulate},
           {"replicas", settings.replicas},
           {"pipeline", settings.pipeline},
+          {"chips", settings.chips},
           {"recompute", settings.recompute},
           {"device_iterations", settings.device_iterations},
           {"loaders", settings.loaders},
+          {"facts", machine::words_of(found.configuration.facts)},
+          {"plausible", found.plausible},
           {"coverage", 0.8},
           {"bound_by", prediction.bound_by()},
           {"bound_by_with_data", prediction.bound_by_with_data()},
@@ -272,22 +288,31 @@ void print_scaling(const Arguments& arguments, const machine::Machine& machine,
     fmt::print("\n{} scaling (predicted, with host data)\n{}", arguments.scaling, scaling_text(points));
 }
 
-machine::PredictSettings settings_of(const Arguments& arguments, const run::Model& model) {
-  const bool training = arguments.mode == "train";
-  machine::PredictSettings settings;
-  settings.precision = machine::precision_from_name(arguments.precision);
-  settings.micro_batch = arguments.micro_batch > 0 ? arguments.micro_batch
-                         : model.fixed_batch() > 0 ? model.fixed_batch()
-                         : training                ? model.settings().batch
-                                                   : 1;
-  settings.accumulate = arguments.chips.accumulate;
-  settings.replicas = chips_of(arguments.chips).replicas;
-  settings.recompute = arguments.recompute;
-  settings.device_iterations = arguments.device_iterations;
-  settings.loaders = arguments.loaders;
-  settings.host_sample_seconds = arguments.sample_seconds;
-  settings.input_bytes = input_bytes_of(arguments.input_type);
-  return settings;
+// What the call says; the rest is the resolver's to find.
+machine::Question asked(const Arguments& arguments, const machine::Machine& machine,
+                        const run::Model& model) {
+  machine::Question question = lab::question_of(model, arguments.mode == "train");
+  if (machine.stack()) question.software = machine.stack()->name;
+  question.sample_seconds = arguments.sample_seconds;
+  machine::Stated& stated = question.stated;
+  stated.precision = arguments.precision;
+  stated.micro_batch = arguments.micro_batch;
+  const auto said = [&](const char* option, int value) {
+    return arguments.said.contains(option) ? value : 0;
+  };
+  const target::Chips chips = chips_of(arguments.chips);
+  stated.accumulate = said("--accumulate", chips.accumulate);
+  stated.replicas = said("--replicas", chips.replicas);
+  stated.device_iterations = said("--device-iterations", arguments.device_iterations);
+  stated.loaders = said("--loaders", arguments.loaders);
+  stated.pipeline = chips.pipeline;
+  stated.stages = chips.pipeline.empty() ? std::max(0, chips.stages > 1 ? chips.stages : 0)
+                                         : static_cast<int>(chips.pipeline.size());
+  stated.units =
+      arguments.chips.units > 0 ? arguments.chips.units : stated.stages * std::max(1, chips.replicas);
+  if (arguments.recompute) stated.recompute = true;
+  stated.input_bytes = input_bytes_of(arguments.input_type);
+  return question;
 }
 
 // The plan run here, beside what was predicted of it.
@@ -306,11 +331,12 @@ void add_measured(target::Executable& plan, bool training, double seconds, doubl
 // The plan that would run here, on this computer or one like it.
 void predict_processor(const Arguments& arguments, const machine::Machine& machine) {
   const bool training = arguments.mode == "train";
-  const run::Model model({.workload = arguments.workload,
-                          .precision = arguments.precision.empty() ? "f32" : arguments.precision,
-                          .model_options = arguments.settings,
-                          .shapes = arguments.shapes,
-                          .bounds = arguments.bounds});
+  const run::Model model(
+      lab::as_workload({.workload = arguments.workload,
+                        .precision = arguments.precision.empty() ? "f32" : arguments.precision,
+                        .model_options = arguments.settings,
+                        .shapes = arguments.shapes,
+                        .bounds = arguments.bounds}));
   const target::Target& cpu = target::find_target("cpu");
   const std::int64_t batch = arguments.batch > 0       ? arguments.batch
                              : model.fixed_batch() > 0 ? model.fixed_batch()
@@ -354,18 +380,20 @@ void predict(const Arguments& given) {
                 "--on cpu, or a file of superstep machine measure");
   const machine::ipu::KeptPlans kept;
   Arguments arguments = given;
-  if (arguments.precision.empty()) arguments.precision = "f16";
   if (arguments.micro_batch == 0) arguments.micro_batch = arguments.batch;
   const run::Model model = model_of(arguments);
-  const target::GraphAtBatch graph_at = arguments.mode == "train" ? model.training_step() : model.inference();
-  machine::PredictSettings settings = settings_of(arguments, model);
-  const graph::Graph graph = graph_at(settings.micro_batch);
-  settings.pipeline = pipeline_of(arguments, machine, graph, settings);
-  const machine::Prediction prediction = machine::predict(machine, graph, settings);
+  const bool training = arguments.mode == "train";
+  lab::GraphsByBatch graphs(model, training);
+  const machine::Answer found =
+      machine::answer(machine, asked(arguments, machine, model),
+                      [&](std::int64_t batch) -> const graph::Graph& { return graphs.at(batch); });
+  const machine::PredictSettings& settings = found.configuration.settings;
+  const machine::Prediction& prediction = found.prediction;
   refuse_unsupported(arguments, prediction);
   refuse_extrapolation(arguments, prediction);
   std::vector<Metric> metrics = prediction.metrics();
-  if (!common().quiet) print_prediction(arguments, machine, settings, prediction);
+  if (!common().quiet) print_prediction(arguments, machine, found);
+  const target::GraphAtBatch graph_at = training ? model.training_step() : model.inference();
   if (arguments.largest) {
     const auto most = machine::largest_micro_batch(machine, graph_at, settings, 65536);
     metrics.push_back(
@@ -374,8 +402,8 @@ void predict(const Arguments& given) {
   }
   if (!arguments.scaling.empty()) print_scaling(arguments, machine, graph_at, settings);
   if (arguments.provenance && !common().quiet) fmt::print("\n{}", provenance_text(machine));
-  write_result(command_result("predict", arguments.workload,
-                              config_of(arguments, machine, settings, prediction), metrics, machine.id()));
+  write_result(command_result("predict", arguments.workload, config_of(arguments, machine, found), metrics,
+                              machine.id()));
 }
 
 // What is said beside the prediction, and how far it may go.
@@ -425,7 +453,7 @@ void declare_predict(CLI::App& command) {
       ->check(count)
       ->type_name("N");
   command.add_option("--precision", a->precision,
-                     "of data, sums and weights (default: f16; on a processor f32)");
+                     "of data, sums and weights (default: a public set-up's, else f16; on a processor f32)");
   add_chip_options(command, a->chips);
   command.add_option("--device-iterations", a->device_iterations, "steps a call of the program")
       ->check(count)
@@ -444,7 +472,11 @@ void declare_predict(CLI::App& command) {
   declare_flags(command, a);
   add_set_option(command, a->settings);
   command.footer(footer);
-  command.callback([a] { predict(*a); });
+  command.callback([a, &command] {
+    for (const char* option : {"--accumulate", "--replicas", "--device-iterations", "--loaders"})
+      if (command.count(option) > 0) a->said.insert(option);
+    predict(*a);
+  });
 }
 
 }  // namespace superstep::cli

@@ -7,18 +7,20 @@
 #include <memory>
 
 #include "superstep/base/error.h"
+#include "superstep/base/file.h"
 #include "superstep/base/text.h"
 #include "superstep/cli/command.h"
 #include "superstep/cli/shared/outcome.h"
 #include "superstep/lab/validate/application_rows.h"
 #include "superstep/lab/validate/stack_fit.h"
+#include "superstep/lab/validate/tables/report.h"
 #include "superstep/machine/ipu/kept_plans.h"
 
 namespace superstep::cli {
 namespace {
 
 struct Arguments {
-  std::string file, machine, family;
+  std::string file, machine, family, tables, folds, page;
   bool verbose = false;
   int fit = 0;
 };
@@ -30,7 +32,8 @@ constexpr const char* footer =
     "and "
     "`superstep list machines --constants` shows which of them are open.\n"
     "Examples:\n  superstep validate ops.csv --verbose\n  superstep validate results.csv --on gc200    its "
-    "rows alone, with their errors";
+    "rows alone, with their errors\n"
+    "  superstep validate --tables measurements --folds model,machine --out accuracy.md";
 
 std::string percent(double share) { return fmt::format("{:.1f} %", 100 * share); }
 
@@ -146,7 +149,21 @@ void fit(const Arguments& arguments, const lab::ValidateOptions& options) {
   print_fit(lab::fit_open_constants(arguments.file, options, arguments.fit));
 }
 
+void validate_tables(const Arguments& arguments) {
+  const std::vector<lab::Fold> folds =
+      arguments.folds.empty() ? std::vector<lab::Fold>{} : lab::folds_from(arguments.folds);
+  const lab::TablesReport report = lab::report_tables(arguments.tables, folds, thread_count());
+  if (!arguments.page.empty()) write_file_atomically(arguments.page, lab::page_of(report));
+  if (!common().quiet) fmt::print("{}", lab::text_of(report));
+  write_result(command_result("validate", "", {{"tables", arguments.tables}, {"folds", arguments.folds}},
+                              lab::metrics_of(report), "each row's own machine"));
+}
+
 void validate(const Arguments& arguments) {
+  if (arguments.file.empty() == arguments.tables.empty())
+    throw Error(ErrorCode::invalid_argument, "needs a file of rows, or a folder of tables", "validate",
+                "superstep validate ROWS.csv, or superstep validate --tables DIR");
+  if (!arguments.tables.empty()) return validate_tables(arguments);
   const lab::ValidateOptions options{arguments.machine, arguments.family, thread_count()};
   if (arguments.fit > 0) return fit(arguments, options);
   const machine::ipu::KeptPlans kept;
@@ -173,7 +190,16 @@ void validate(const Arguments& arguments) {
 
 void declare_validate(CLI::App& command) {
   const auto arguments = std::make_shared<Arguments>();
-  command.add_option("file", arguments->file, "CSV of published rows")->required()->type_name("FILE");
+  command.add_option("file", arguments->file, "CSV of published rows")->type_name("FILE");
+  command
+      .add_option("--tables", arguments->tables,
+                  "a folder of tables of measurements, with machines-facts.csv and models.csv beside them")
+      ->type_name("DIR");
+  command
+      .add_option("--folds", arguments->folds,
+                  "of tables: what is left out of the fit in turn and judged by it: model, machine, source")
+      ->type_name("NAME,...");
+  command.add_option("--out", arguments->page, "of tables: the same as a page (Markdown)")->type_name("FILE");
   command
       .add_option("--on", arguments->machine,
                   "the machine of operator rows (default: by its tiles); of applications, only its rows")

@@ -14,7 +14,6 @@ using graph::ValueId;
 // Where a value is made, and the stages that read it: of what a view makes, what the view reads.
 struct Travel {
   std::optional<std::size_t> made;
-  Phase phase = Phase::forward;
   std::size_t lowest = 0, highest = 0;
 };
 
@@ -34,10 +33,9 @@ class Borders {
       const Travel& travel = travels_[i];
       if (!travel.made) continue;
       const double bytes = precision.bytes(graph_.value(ValueId(i)));
-      if (travel.phase == Phase::forward)
-        for (std::size_t s = *travel.made; s < travel.highest; ++s) borders[s].up += bytes;
-      else
-        for (std::size_t s = travel.lowest; s < *travel.made; ++s) borders[s].down += bytes;
+      // Where the last stage lies beside the first, activations pass downwards and gradients upwards, too.
+      for (std::size_t s = *travel.made; s < travel.highest; ++s) borders[s].up += bytes;
+      for (std::size_t s = travel.lowest; s < *travel.made; ++s) borders[s].down += bytes;
     }
     return borders;
   }
@@ -55,9 +53,7 @@ class Borders {
       }
       if (node.phase != Phase::update) read(node, *stage);
       for (const ValueId output : node.outputs)
-        if (output.valid())
-          travels_[output.index()] = {
-              .made = stage, .phase = node.phase, .lowest = *stage, .highest = *stage};
+        if (output.valid()) travels_[output.index()] = {.made = stage, .lowest = *stage, .highest = *stage};
     }
   }
 

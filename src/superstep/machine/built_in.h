@@ -1,4 +1,5 @@
-// The texts of machines/*.toml and machines/operators/*.toml, put into the program when it is built.
+// The texts of machines/*.toml, machines/operators/*.toml and machines/set-ups/*.toml, put into the program
+// when it is built.
 #pragma once
 
 #include <span>
@@ -13,5 +14,6 @@ struct BuiltIn {
 
 std::span<const BuiltIn> built_in_files();
 std::span<const BuiltIn> operator_list_files();
+std::span<const BuiltIn> set_up_files();
 
 }  // namespace superstep::machine

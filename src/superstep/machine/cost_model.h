@@ -49,6 +49,7 @@ struct Memory {
   std::vector<NamedBytes> largest;                 // values alive then, largest first
   double fullest_tile = 0, tile_limit = 0;         // machines of tiles; else 0
   double recomputed = 0;                           // share of the forward pass that is run again
+  double streamed = 0;                             // optimiser's state that waits beside the chip
 
   double total() const { return parameters + optimizer + code + activations + temporary; }
   bool fits() const { return total() <= limit && (tile_limit == 0 || fullest_tile <= tile_limit); }
@@ -56,8 +57,11 @@ struct Memory {
 
 struct MemoryOptions {
   std::size_t stage = 0, stages = 1;  // of a pipeline
+  double in_flight = 0;               // micro-batches whose activations are kept; 0: by the stage
   bool recompute = false;             // keep checkpoints alone, and run the forward pass of a segment again
   bool accumulate = false;            // a buffer of gradients
+  double optimizer_share = 1;         // of the optimiser's state, that this unit keeps
+  bool optimizer_off_chip = false;
 };
 
 // What is reached at best: peak arithmetic, and arithmetic and memory at their peaks.
@@ -108,6 +112,10 @@ class CostModel {
   // Whether transfers from the host run while the machine computes.
   virtual bool overlaps_transfers() const { return true; }
   virtual double capacity() const = 0;  // bytes of one unit
+  // Of memory beside the chip that a program moves state to and from by itself: bytes, and the seconds that a
+  // step takes to fetch and to put back so many.
+  virtual double streaming_capacity() const { return 0; }
+  virtual double streaming_seconds(double /*bytes*/) const { return 0; }
   virtual Bounds bounds(const Precision& precision) const = 0;
   // The relative uncertainty (of a logarithm, 80 %) of a step beside that of the constants, and what it rests
   // on.

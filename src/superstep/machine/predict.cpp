@@ -15,6 +15,18 @@ namespace {
 using graph::Graph;
 using graph::Phase;
 
+int chips_of(const PredictSettings& settings) {
+  if (settings.chips.empty()) return std::max(1, static_cast<int>(settings.pipeline.size()));
+  return std::ranges::max(settings.chips) + 1;
+}
+
+// Micro-batches between a chip's forward pass and its backward pass: of its earliest stage.
+double in_flight(const PredictSettings& settings, std::size_t chip) {
+  if (settings.chips.empty()) return 0;
+  const auto first = std::ranges::find(settings.chips, static_cast<int>(chip)) - settings.chips.begin();
+  return 2 * (static_cast<double>(settings.chips.size()) - 1 - static_cast<double>(first)) + 1;
+}
+
 void check(const PredictSettings& settings) {
   const auto refuse = [](const char* what) { throw Error(ErrorCode::invalid_argument, what, "prediction"); };
   if (settings.micro_batch < 1) refuse("the micro-batch must be one or more");
@@ -22,8 +34,14 @@ void check(const PredictSettings& settings) {
   if (settings.replicas < 1) refuse("there must be one replica or more");
   if (settings.device_iterations < 1) refuse("a call takes one device iteration or more");
   if (settings.loaders < 1) refuse("samples are prepared by one process or more");
+  // A stage that shares its chip may have no layer with parameters: the words alone.
   for (int share : settings.pipeline)
-    if (share < 1) refuse("every pipeline stage needs one layer or more");
+    if (share < (settings.chips.empty() ? 1 : 0)) refuse("every pipeline stage needs one layer or more");
+  if (settings.chips.empty()) return;
+  if (settings.chips.size() != settings.pipeline.size()) refuse("every pipeline stage has its chip");
+  for (int chip = 0; chip < chips_of(settings); ++chip)
+    if (std::ranges::find(settings.chips, chip) == settings.chips.end())
+      refuse("chips are counted from 0, and each has a stage");
 }
 
 std::vector<OperatorCost> costs_of_stage(const std::vector<OperatorCost>& costs, std::size_t stage,
@@ -90,7 +108,8 @@ HostWork host_work(const Graph& graph, const PredictSettings& settings, bool tra
 // compiler runs nothing again there (Graphcore's port of TensorFlow, passes/pipeline_recomputation.cc).
 Memory memory_of_stage(const CostModel& model, const Graph& graph, const std::vector<OperatorCost>& costs,
                        const PredictSettings& settings, MemoryOptions options) {
-  if (options.recompute && options.stages > 1 && options.stage + 1 == options.stages) {
+  const bool last = options.stage + 1 == options.stages && settings.chips.empty();
+  if (options.recompute && options.stages > 1 && last) {
     options.recompute = false;
     if (Memory kept = model.memory(graph, costs, settings.precision, options); kept.fits()) return kept;
     options.recompute = true;
@@ -106,11 +125,15 @@ std::vector<Stage> stages_of(const CostModel& model, const Graph& graph,
     Stage stage;
     stage.forward_backward = model.together(costs_of_stage(costs, s, false));
     stage.update = model.together(costs_of_stage(costs, s, true));
-    stage.memory = memory_of_stage(model, graph, costs, settings,
-                                   {.stage = s,
-                                    .stages = count,
-                                    .recompute = settings.recompute,
-                                    .accumulate = settings.accumulate > 1 || count > 1});
+    stage.memory =
+        memory_of_stage(model, graph, costs, settings,
+                        {.stage = s,
+                         .stages = count,
+                         .in_flight = in_flight(settings, s),
+                         .recompute = settings.recompute,
+                         .accumulate = settings.accumulate > 1 || count > 1,
+                         .optimizer_share = settings.optimizer_sharded ? 1.0 / settings.replicas : 1,
+                         .optimizer_off_chip = settings.optimizer_off_chip});
     stage.gradients = updates_of(costs, s);
     const double forward = forward_share(costs, s);
     stage.backward_seconds = (1 - forward) * stage.forward_backward.total();
@@ -145,12 +168,15 @@ double exposed_all_reduce(const CostModel& model, const std::vector<Stage>& stag
 Parts step_of(const CostModel& model, const std::vector<Stage>& stages, const PredictSettings& settings,
               std::span<const Border> borders, bool training) {
   const std::size_t slowest = slowest_of(stages);
-  const double count = static_cast<double>(stages.size());
+  const double count = static_cast<double>(std::max(stages.size(), settings.pipeline.size()));
   Parts one = stages[slowest].forward_backward;
   if (stages.size() > 1) one.collective += model.borders_seconds(borders);
   Parts step = static_cast<double>(settings.accumulate) * one;
   step.fill += (count - 1) * one.total();
   step += stages[slowest].update;
+  double streamed = 0;
+  for (const Stage& stage : stages) streamed = std::max(streamed, stage.memory.streamed);
+  step.memory += model.streaming_seconds(streamed);
   if (training) step.collective += exposed_all_reduce(model, stages, settings.replicas);
   return step;
 }
@@ -241,15 +267,21 @@ namespace {
 
 Prediction predict_as_is(const Machine& machine, const Graph& graph, const PredictSettings& settings) {
   const std::unique_ptr<CostModel> model = cost_model(machine);
+  if (settings.optimizer_off_chip && model->streaming_capacity() <= 0)
+    throw Error(ErrorCode::invalid_argument, "has no memory beside the chip that keeps an optimizer's state",
+                machine.id());
   std::vector<Work> works = works_of(graph, settings.precision, model->work_options());
   Prediction prediction{.machine = machine.id()};
   prediction.unsupported = unsupported_operators(works);
-  const std::size_t stages = std::max<std::size_t>(1, settings.pipeline.size());
+  const auto stages = static_cast<std::size_t>(chips_of(settings));
   if (stages > 1) assign_stages(graph, works, settings.pipeline);
+  if (!settings.chips.empty())
+    for (Work& work : works) work.stage = static_cast<std::size_t>(settings.chips[work.stage]);
   prediction.operators = model->operators(graph, works, settings.precision);
   prediction.stages = stages_of(*model, graph, prediction.operators, settings, stages);
-  prediction.fits = std::all_of(prediction.stages.begin(), prediction.stages.end(),
-                                [](const Stage& stage) { return stage.memory.fits(); });
+  prediction.fits = std::all_of(prediction.stages.begin(), prediction.stages.end(), [&](const Stage& stage) {
+    return stage.memory.fits() && stage.memory.streamed <= model->streaming_capacity();
+  });
   const bool training =
       std::any_of(works.begin(), works.end(), [](const Work& w) { return w.phase == Phase::update; });
   prediction.units = static_cast<int>(stages) * settings.replicas;

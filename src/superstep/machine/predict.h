@@ -17,7 +17,10 @@ struct PredictSettings {
   Precision precision;
   std::int64_t micro_batch = 1;
   int accumulate = 1, replicas = 1;
-  std::vector<int> pipeline;        // relative layers a stage; empty: one stage
+  std::vector<int> pipeline;  // relative layers a stage; empty: one stage
+  // The chip of each stage, where one has several: the last stage beside the first, say, whose words it
+  // shares. Empty: a chip each.
+  std::vector<int> chips;
   bool recompute = false;           // keep checkpoints only
   double samples_per_item = 1;      // things that a loader prepares for one item of the batch axis: a pack's
   int device_iterations = 1;        // steps a call of the program
@@ -26,6 +29,8 @@ struct PredictSettings {
   bool samples_in_files = false;    // pictures, which a loader opens and decodes one by one
   bool samples_are_graphs = false;  // nodes and edges, which a loader joins and numbers anew, batch by batch
   int input_bytes = 0;              // of an element of the inputs, on the host's link; 0: the precision's
+  bool optimizer_off_chip = false;  // its state waits in memory beside the chip (IPUs' streaming memory)
+  bool optimizer_sharded = false;   // each replica keeps its share of the optimiser's state
 };
 
 struct Stage {

@@ -178,7 +178,9 @@ LiveMoment fullest_moment(const Graph& graph, std::span<const OperatorCost> cost
   std::vector<Life> lives = Lives(graph, costs, precision, options.stage).take();
   drop_internal(lives);
   const Recomputed again = options.recompute ? recompute(lives) : Recomputed();
-  const double copies = static_cast<double>(2 * (options.stages - 1 - options.stage) + 1);
+  const double copies = options.in_flight > 0
+                            ? options.in_flight
+                            : static_cast<double>(2 * (options.stages - 1 - options.stage) + 1);
   std::vector<double> change(costs.size() + 2, 0.0);
   for (const Life& life : lives) {
     const double bytes = life.bytes * (life.saved ? copies : 1);
@@ -218,11 +220,16 @@ StateBytes state_bytes(const Graph& graph, std::span<const OperatorCost> costs, 
   return bytes;
 }
 
+void place_optimizer(double bytes, const MemoryOptions& options, Memory& memory) {
+  (options.optimizer_off_chip ? memory.streamed : memory.optimizer) = options.optimizer_share * bytes;
+}
+
 Memory memory_of_values(const graph::Graph& graph, std::span<const OperatorCost> costs,
                         const Precision& precision, const MemoryOptions& options, double capacity) {
   const LiveMoment moment = fullest_moment(graph, costs, precision, options);
   const StateBytes state = state_bytes(graph, costs, precision, options.stage);
-  Memory memory{.limit = capacity, .parameters = state.parameters, .optimizer = state.optimizer};
+  Memory memory{.limit = capacity, .parameters = state.parameters};
+  place_optimizer(state.optimizer, options, memory);
   memory.activations = moment.activations;
   memory.largest = moment.values;
   memory.recomputed = moment.recomputed;

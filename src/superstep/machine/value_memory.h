@@ -30,6 +30,9 @@ struct StateBytes {
 StateBytes state_bytes(const graph::Graph& graph, std::span<const OperatorCost> costs,
                        const Precision& precision, std::size_t stage);
 
+// Puts the optimiser's state where the options have it: on the chip, or beside it.
+void place_optimizer(double bytes, const MemoryOptions& options, Memory& memory);
+
 // The memory of a unit of so much capacity at its fullest moment, by parameters, optimiser and activations;
 // what a machine keeps beside these is for its model to add.
 Memory memory_of_values(const graph::Graph& graph, std::span<const OperatorCost> costs,

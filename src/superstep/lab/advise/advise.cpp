@@ -14,6 +14,7 @@
 #include "superstep/lab/advise/here.h"
 #include "superstep/lab/advise/reasons.h"
 #include "superstep/lab/graphs_by_batch.h"
+#include "superstep/lab/question.h"
 
 namespace superstep::lab {
 namespace {
@@ -54,6 +55,8 @@ SearchSettings search_of(const AdviseSettings& settings, const run::Model& model
                         : settings.trains         ? model.settings().batch
                                                   : served_at_once;
   search.fixed_batch = model.fixed_batch();
+  search.question = question_of(model, settings.trains);
+  search.question.stated.units = settings.units;
   search.input_bytes = settings.input_bytes;
   search.precisions = settings.precisions;
   search.latency_limit = settings.latency_limit;
@@ -137,7 +140,7 @@ void rank(std::vector<MachineAdvice>& machines, Goal goal) {
 Advice advise(const AdviseSettings& settings) {
   require_goal_is_counted(settings);
   const std::vector<Machine> asked = asked_machines(settings);
-  const run::Model model(settings.model);
+  const run::Model model(as_workload(settings.model));
   GraphsByBatch graphs(model, settings.trains);
   require_cost_models(model, graphs.at(std::max<std::int64_t>(1, model.fixed_batch())));
   const std::map<std::string, int> operators =

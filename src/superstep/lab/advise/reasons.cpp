@@ -149,6 +149,7 @@ std::vector<std::string> reasons_of(const std::vector<Option>& options, const Op
                                     const SearchSettings& settings) {
   if (!best) return why_none(options, settings);
   std::vector<std::string> reasons{share_of_bound(*best)};
+  if (!best->set_up.empty()) reasons.push_back("as in " + best->set_up);
   add_limits(*best, settings, reasons);
   add_split(options, *best, reasons);
   add_batch(options, *best, reasons);

@@ -5,6 +5,7 @@
 
 #include "superstep/base/error.h"
 #include "superstep/base/system/interrupt.h"
+#include "superstep/machine/configuration/resolve.h"
 
 namespace superstep::lab {
 namespace {
@@ -31,10 +32,11 @@ class Search {
   }
 
   std::vector<Option> run() {
+    const bool fits = set_ups();
     for (const std::string& precision : precisions_) one_unit(precision, false);
     if (!any_fits() && settings_.trains)
       for (const std::string& precision : precisions_) one_unit(precision, true);
-    if (!any_fits())
+    if (!any_fits() && !fits)
       for (const std::string& precision : precisions_) pipelines(precision);
     replicate();
     return std::move(options_);
@@ -42,7 +44,32 @@ class Search {
 
  private:
   bool any_fits() const {
-    return std::ranges::any_of(options_, [](const Option& option) { return option.prediction.fits; });
+    return std::ranges::any_of(
+        options_, [](const Option& option) { return option.prediction.fits && option.set_up.empty(); });
+  }
+
+  // Whether one of them fits.
+  bool set_ups() {
+    bool fits = false;
+    machine::Question question = settings_.question;
+    question.stated.input_bytes = settings_.input_bytes;
+    for (machine::Configuration& one : machine::set_up_configurations(machine_, question)) {
+      PredictSettings& chosen = one.settings;
+      const bool asked_for = std::ranges::find(precisions_, chosen.precision.name) != precisions_.end();
+      if (settings_.fixed_batch > 0 || !asked_for || settings_.goal == Goal::latency) continue;
+      const int stages = std::max(1, static_cast<int>(chosen.pipeline.size()));
+      const std::int64_t together = chosen.micro_batch * chosen.replicas;
+      if (stages * chosen.replicas > settings_.units || together > settings_.most_samples) continue;
+      machine::balance_stages(machine_, one, graph_at_);
+      chosen.accumulate =
+          settings_of(chosen.precision.name, chosen.micro_batch, stages, chosen.replicas).accumulate;
+      chosen.device_iterations = ipu_device_iterations;
+      chosen.input_bytes = settings_.input_bytes;
+      const Option& tried_one = tried(chosen);
+      options_.back().set_up = one.facts.empty() ? "" : one.facts.front().source;
+      fits = fits || tried_one.prediction.fits;
+    }
+    return fits;
   }
 
   PredictSettings settings_of(const std::string& precision, std::int64_t micro_batch, int stages,

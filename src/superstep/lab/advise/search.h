@@ -8,12 +8,14 @@
 #include <vector>
 
 #include "superstep/lab/advise/goal.h"
+#include "superstep/machine/configuration/question.h"
 #include "superstep/machine/machine.h"
 #include "superstep/machine/predict.h"
 
 namespace superstep::lab {
 
 struct SearchSettings {
+  machine::Question question;  // whose public set-ups are tried too
   bool trains = true;
   Goal goal = Goal::throughput;
   GoalContext context;
@@ -33,6 +35,7 @@ struct Option {
   double bytes = 0;                // at the kernels' borders, of a step of one replica
   Figure figure;                   // of the goal
   bool within_limits = true;       // of latency and rate
+  std::string set_up;              // that it is taken from; empty: of none
 };
 
 // What the machine's users take, fastest first: `list machines` has the peaks.
@@ -43,7 +46,8 @@ using GraphSource = std::function<const graph::Graph&(std::int64_t micro_batch)>
 
 // All that was tried, what does not fit too. On one unit micro-batches 1, 2, 4 ... as far as they fit and
 // still gain; where not even one sample fits on one unit, recomputed, then in pipelines of 2, 4, ... units.
-// The best few are then replicated. Throws what predict() throws, and Error (interrupted).
+// The best few are then replicated. Public set-ups of the model are tried before all, with the samples of an
+// update that are asked for. Throws what predict() throws, and Error (interrupted).
 std::vector<Option> options_on(const machine::Machine& machine, const GraphSource& graph_at,
                                const SearchSettings& settings);
 

@@ -13,36 +13,48 @@
 #include "superstep/base/thread_pool.h"
 #include "superstep/lab/advise/search.h"
 #include "superstep/lab/graphs_by_batch.h"
+#include "superstep/lab/question.h"
+#include "superstep/machine/configuration/resolve.h"
 
 namespace superstep::lab {
 namespace {
 
 using machine::Machine;
 
-std::vector<std::int64_t> micro_batches_of(const SweepSettings& settings, const run::Model& model) {
-  if (model.fixed_batch() > 0) return {model.fixed_batch()};
-  if (!settings.micro_batches.empty()) return settings.micro_batches;
-  return {settings.trains ? model.settings().batch : 1};
+// The resolver's configurations of one place of the grid.
+void add_configurations(const Machine& machine, const machine::Question& question, GraphsByBatch& graphs,
+                        std::vector<SweepPoint>& points) {
+  const auto graph_at = [&](std::int64_t batch) -> const graph::Graph& { return graphs.at(batch); };
+  for (machine::Configuration& one : machine::plausible_configurations(machine, question, graph_at)) {
+    machine::balance_stages(machine, one, graph_at);
+    points.push_back({.machine = machine.id(), .settings = std::move(one.settings)});
+  }
 }
 
-void add_points_of(const Machine& machine, const SweepSettings& settings,
-                   const std::vector<std::int64_t>& batches, std::vector<SweepPoint>& points) {
+// 0: open. Then the configuration is the resolver's, and what the grid's defaults say is not said.
+std::vector<std::int64_t> micro_batches_of(const SweepSettings& settings, const machine::Question& asked) {
+  if (asked.fixed_batch > 0) return {asked.fixed_batch};
+  return settings.micro_batches.empty() ? std::vector<std::int64_t>{0} : settings.micro_batches;
+}
+
+void add_points_of(const Machine& machine, const SweepSettings& settings, const machine::Question& asked,
+                   GraphsByBatch& graphs, std::vector<SweepPoint>& points) {
   const auto precisions = settings.precisions.empty() ? usual_precisions(machine) : settings.precisions;
   for (const std::string& precision : precisions)
     for (const bool recompute : settings.recomputes)
-      for (const std::int64_t batch : batches)
+      for (const std::int64_t batch : micro_batches_of(settings, asked))
         for (const std::int64_t accumulate : settings.accumulates)
           for (const std::int64_t replicas : settings.replicas) {
-            SweepPoint point{.machine = machine.id()};
-            point.settings.precision = machine::precision_from_name(precision);
-            point.settings.micro_batch = batch;
-            point.settings.accumulate = static_cast<int>(accumulate);
-            point.settings.replicas = static_cast<int>(replicas);
-            point.settings.recompute = recompute;
-            point.settings.device_iterations = settings.device_iterations;
-            point.settings.loaders = settings.loaders;
-            point.settings.input_bytes = settings.input_bytes;
-            points.push_back(std::move(point));
+            machine::Question question = asked;
+            machine::Stated& stated = question.stated;
+            const bool open = batch == 0;
+            stated.precision = precision;
+            stated.micro_batch = batch;
+            if (!open || accumulate != 1) stated.accumulate = static_cast<int>(accumulate);
+            if (!open || replicas != 1) stated.replicas = static_cast<int>(replicas);
+            if (!open || recompute) stated.recompute = recompute;
+            if (!open) stated.stages = 1;
+            add_configurations(machine, question, graphs, points);
           }
 }
 
@@ -62,14 +74,17 @@ void fill(SweepPoint& point, const Machine& machine, GraphsByBatch& graphs) {
 std::vector<SweepPoint> sweep(const SweepSettings& settings) {
   std::vector<Machine> machines;
   for (const std::string& name : settings.machines) machines.push_back(machine::find_machine(name));
-  const run::Model model(settings.model);
+  const run::Model model(as_workload(settings.model));
   GraphsByBatch graphs(model, settings.trains);
-  const auto batches = micro_batches_of(settings, model);
-  require_cost_models(model, graphs.at(batches.front()));
+  machine::Question asked = question_of(model, settings.trains);
+  asked.stated.device_iterations = settings.device_iterations > 1 ? settings.device_iterations : 0;
+  asked.stated.loaders = settings.loaders > 1 ? settings.loaders : 0;
+  asked.stated.input_bytes = settings.input_bytes;
+  require_cost_models(model, graphs.at(std::max<std::int64_t>(1, asked.fixed_batch)));
   std::vector<SweepPoint> points;
   std::vector<std::size_t> machine_of;
   for (std::size_t i = 0; i < machines.size(); ++i) {
-    add_points_of(machines[i], settings, batches, points);
+    add_points_of(machines[i], settings, asked, graphs, points);
     machine_of.resize(points.size(), i);
   }
   ThreadPool pool(settings.threads);

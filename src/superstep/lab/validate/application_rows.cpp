@@ -89,26 +89,40 @@ bool has_application_rows(const PublishedTable& table) {
   return table.has("workload") && table.has("metric") && table.has("value") && table.has("machine");
 }
 
-machine::Prediction prediction_of(const RowRun& run, const graph::Graph& graph) {
-  const Machine machine = machine_of(run);
-  machine::PredictSettings settings = run.settings;
-  Prediction prediction = machine::predict(machine, graph, settings);
-  if (!prediction.fits && run.training) {
-    settings.recompute = true;
-    prediction = machine::predict(machine, graph, settings);
-  }
-  return prediction;
+// Graphs are made once for all rows; predictions of models keep no list of their operators.
+const graph::Graph& ApplicationRows::graph_at(const RowRun& run, std::int64_t micro_batch) {
+  return *graphs_.get(run.graph_key(micro_batch),
+                      [&] { return std::make_unique<graph::Graph>(graph_of(run, micro_batch)); });
 }
 
-// Where the batch is only assumed, it is halved until it fits.
-const Prediction& ApplicationRows::prediction_of(RowRun& run) {
-  for (;; run.settings.micro_batch /= 2) {
-    const Prediction& found =
-        predictions_.get(run.key(), [&] { return lab::prediction_of(run, graph_of(run)); });
-    if (found.fits || !run.batch_assumed || run.settings.micro_batch < 2) return found;
-    run.assumed = fmt::format("micro-batch {} is the largest that fits; ", run.settings.micro_batch / 2);
-  }
+const machine::Answer& ApplicationRows::answer_of(const RowRun& run) {
+  return answers_.get(run.key(), [&] {
+    machine::Answer found =
+        machine::answer(machine_of(run), run.question,
+                        [&](std::int64_t batch) -> const graph::Graph& { return graph_at(run, batch); });
+    found.prediction.operators.clear();
+    return found;
+  });
 }
+
+namespace {
+
+// "micro-batch 18: set-up poptorch/resnet50 (...); 18 accumulated: ...; ".
+std::string assumed_of(const machine::Answer& answer) {
+  std::string words = join(machine::words_of(answer.configuration.facts), "; ");
+  if (answer.plausible > 1)
+    words +=
+        fmt::format("{}median of {} plausible configurations", words.empty() ? "" : "; ", answer.plausible);
+  return words.empty() ? words : words + "; ";
+}
+
+std::string misfit_of(const machine::Answer& answer) {
+  return fmt::format("{}does not fit, as predicted: fullest at '{}'{}{}", assumed_of(answer),
+                     answer.prediction.stages[0].memory.fullest, answer.nearest.empty() ? "" : "; ",
+                     answer.nearest);
+}
+
+}  // namespace
 
 namespace {
 
@@ -148,29 +162,38 @@ RowPrediction ApplicationRows::collective(std::size_t row) {
 
 // The other side of a ratio: the same configuration on the other machine, or in the other precision. A
 // machine that runs kernel by kernel takes its share of the batch at once.
-std::optional<RowRun> ApplicationRows::compared(std::size_t row, const RowRun& first) const {
+std::optional<RowRun> ApplicationRows::compared(std::size_t row, const RowRun& first) {
   const std::string& metric = table_.text(row, "metric");
   RowRun second = first;
+  machine::Stated& stated = second.question.stated;
+  const auto driven_by = [&](std::string stack) {
+    second.stack = second.question.software = std::move(stack);
+  };
   if (metric == "speedup_half_over_single") {
-    second.settings.precision = machine::precision_from_name(is_ipu(first.machine) ? "f32" : "tf32");
-    second.stack = stack_of(machine::find_machine(second.machine), table_.text(row, "framework"), false,
-                            table_.text(row, "source"), table_.text(row, "note"));
-    if (first.stack.empty()) second.stack.clear();
+    stated = machine::stated_by(answer_of(first).configuration.settings);
+    stated.precision = is_ipu(first.machine) ? "f32" : "tf32";
+    driven_by(first.stack.empty()
+                  ? ""
+                  : stack_of(machine::find_machine(second.machine), table_.text(row, "framework"), false,
+                             table_.text(row, "source"), table_.text(row, "note")));
     return second;
   }
   if (!metric.starts_with("ratio_to_") || !known_machine(other_machine(metric))) return std::nullopt;
   second.machine = other_machine(metric);
   const Machine machine = machine::find_machine(second.machine);
-  second.stack = stack_of(machine, table_.text(row, "framework"), true, "", "");
+  driven_by(stack_of(machine, table_.text(row, "framework"), true, "", ""));
+  stated = machine::stated_by(answer_of(first).configuration.settings);
   if (machine.style() != machine::Style::kernel_by_kernel) return second;
   // A row that does not say how many it compares with means eight, as its table's others do.
   const std::int64_t units = number_after(table_.text(row, "note"), "against ");
-  second.settings.replicas = units > 0 ? static_cast<int>(units) : 8;
-  second.settings.pipeline.clear();
-  second.settings.accumulate = 1;
-  second.settings.precision = machine::precision_from_name("mixed");
   const std::int64_t global = table_.integer(row, "global_batch", 0);
-  if (global > 0) second.settings.micro_batch = std::max<std::int64_t>(1, global / second.settings.replicas);
+  stated.replicas = stated.units = units > 0 ? static_cast<int>(units) : 8;
+  stated.pipeline.clear();
+  stated.stages = 0;
+  stated.accumulate = 1;
+  stated.recompute.reset();
+  stated.precision = "mixed";
+  if (global > 0) stated.micro_batch = std::max<std::int64_t>(1, global / stated.replicas);
   return second;
 }
 
@@ -178,21 +201,22 @@ namespace {
 
 // Two predictions by one model err alike: the uncertainty of the logarithm of their ratio that is the
 // model's. 80 % of the ratios are nearer that were held against measurements (bench/uncertainty.py).
-double model_uncertainty_of_ratio(const RowRun& a, const RowRun& b, const Prediction& first,
-                                  const Prediction& second) {
-  const bool same_precision = a.settings.precision.name == b.settings.precision.name;
+double model_uncertainty_of_ratio(const RowRun& a, const RowRun& b, const machine::Answer& of_a,
+                                  const machine::Answer& of_b) {
+  const bool same_precision =
+      of_a.configuration.settings.precision.name == of_b.configuration.settings.precision.name;
   // The same program on two IPUs: 165 operators that simulators of a GC200 and of a GC2 have timed.
   if (is_ipu(a.machine) && is_ipu(b.machine) && same_precision) return 0.078;
   // A model under a framework's stack on one machine in two precisions: 223 pairs on V100 and A100.
   if (a.machine == b.machine && !a.stack.empty() && !is_ipu(a.machine)) return 0.347;
-  return std::hypot(first.model_uncertainty, second.model_uncertainty);
+  return std::hypot(of_a.prediction.model_uncertainty, of_b.prediction.model_uncertainty);
 }
 
 // What the constants of both add has causes of its own.
-double ratio_uncertainty(const RowRun& a, const RowRun& b, const Prediction& first,
-                         const Prediction& second) {
-  double squares = std::pow(model_uncertainty_of_ratio(a, b, first, second), 2);
-  for (const Prediction* one : {&first, &second})
+double ratio_uncertainty(const RowRun& a, const RowRun& b, const machine::Answer& of_a,
+                         const machine::Answer& of_b) {
+  double squares = std::pow(model_uncertainty_of_ratio(a, b, of_a, of_b), 2);
+  for (const Prediction* one : {&of_a.prediction, &of_b.prediction})
     squares += std::pow(one->uncertainty, 2) - std::pow(one->model_uncertainty, 2);
   return std::sqrt(squares);
 }
@@ -202,16 +226,18 @@ double ratio_uncertainty(const RowRun& a, const RowRun& b, const Prediction& fir
 RowPrediction ApplicationRows::ratio_of(std::size_t row, RowRun first) {
   std::optional<RowRun> second = compared(row, first);
   if (!second) return refusal("this ratio is not covered");
-  const Prediction &a = prediction_of(first), &b = prediction_of(*second);
+  const machine::Answer &of_a = answer_of(first), &of_b = answer_of(*second);
+  const Prediction &a = of_a.prediction, &b = of_b.prediction;
   if (!a.fits || !b.fits)
-    return refusal(fmt::format("does not fit {}, as predicted", a.fits ? second->machine : first.machine));
+    return refusal(
+        fmt::format("on {}: {}", a.fits ? second->machine : first.machine, misfit_of(a.fits ? of_b : of_a)));
   // Applications are fed by their hosts, primitives are not.
   const bool fed = !known_workload(table_.text(row, "workload")).empty();
   const auto rate = [&](const Prediction& p) { return fed ? p.throughput_with_data() : p.throughput(); };
   const auto bound = [&](const Prediction& p) { return fed ? p.bound_by_with_data() : p.bound_by(); };
-  const double value = rate(a) / rate(b), up = std::exp(ratio_uncertainty(first, *second, a, b));
+  const double value = rate(a) / rate(b), up = std::exp(ratio_uncertainty(first, *second, of_a, of_b));
   return {value, value / up, value * up,
-          fmt::format("{}bound by {}, the other by {}", first.assumed, bound(a), bound(b))};
+          fmt::format("{}bound by {}, the other by {}", assumed_of(of_a), bound(a), bound(b))};
 }
 
 RowPrediction ApplicationRows::ratio(std::size_t row) {
@@ -234,25 +260,25 @@ RowPrediction ApplicationRows::ratio(std::size_t row) {
 }
 
 RowPrediction ApplicationRows::from_run(std::size_t row, const std::string& metric, const std::string& unit) {
-  RowRun run = run_of_row(table_, row);
-  const Prediction& prediction = prediction_of(run);
+  const RowRun run = run_of_row(table_, row);
+  const machine::Answer& answer = answer_of(run);
+  const Prediction& prediction = answer.prediction;
   if (!prediction.unsupported.empty())
     return refusal("no cost model for " + join(prediction.unsupported, ", "));
-  if (!prediction.fits)
-    return refusal(fmt::format("{}does not fit, as predicted: fullest at '{}'", run.assumed,
-                               prediction.stages[0].memory.fullest));
+  if (!prediction.fits) return refusal(misfit_of(answer));
   const std::string& note = table_.text(row, "note");
   const StepTime time = step_time(prediction, metric, note);
-  const std::string reason =
-      fmt::format("{}{}bound by {}", run.assumed, run.stack.empty() ? "" : run.stack + ", ", time.bound_by);
+  const std::string reason = fmt::format("{}{}bound by {}", assumed_of(answer),
+                                         run.stack.empty() ? "" : run.stack + ", ", time.bound_by);
   // From SI to the row's own unit.
   const double scale = unit == "ms"       ? 1e3
                        : unit == "us"     ? 1e6
                        : unit == "%"      ? 100
                        : unit == "TFLOPS" ? 1e-12
                                           : 1;
-  if (metric == "throughput") return rate_of(prediction.samples, time, reason);
-  if (metric == "throughput_first_epoch") return first_epoch(run, prediction.samples, time, reason);
+  const double samples = prediction.samples * (run.packed ? answer.configuration.packed_samples : 1);
+  if (metric == "throughput") return rate_of(samples, time, reason);
+  if (metric == "throughput_first_epoch") return first_epoch(run, samples, time, reason);
   if (metric == "step_time" || metric.starts_with("time_") || metric == "time")
     return time_of(scale, time, reason);
   if (metric == "latency") return time_of(scale, time, reason);
@@ -262,10 +288,10 @@ RowPrediction ApplicationRows::from_run(std::size_t row, const std::string& metr
   if (metric == "epoch_time") {
     // "training part of an epoch: 19968 of 20608 samples"
     const std::size_t digits = note.find_first_of("0123456789");
-    const double samples = digits == std::string::npos ? 19968 : std::atof(note.c_str() + digits);
+    const double of_epoch = digits == std::string::npos ? 19968 : std::atof(note.c_str() + digits);
     const double things =
         known_workload(run.workload).empty() ? 1 : workload::find_workload(run.workload).things_a_sample;
-    return time_of(samples / things / prediction.samples, time, reason);
+    return time_of(of_epoch / things / prediction.samples, time, reason);
   }
   return refusal("this metric is not covered");
 }

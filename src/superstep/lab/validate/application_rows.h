@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -9,7 +10,7 @@
 #include "superstep/graph/graph.h"
 #include "superstep/lab/validate/row_run.h"
 #include "superstep/lab/validate/table.h"
-#include "superstep/machine/predict.h"
+#include "superstep/machine/configuration/resolve.h"
 
 namespace superstep::lab {
 
@@ -23,23 +24,21 @@ struct RowPrediction {
   double peak = 0, roofline = 0;  // the same of arithmetic alone, and of arithmetic and memory; 0: not said
 };
 
-// Predictions by what they are of, each made once: whoever asks while it is being made waits for it.
-class PredictionCache {
+// Things by what they are of, each made once: whoever asks while it is being made waits for it.
+template <class Thing>
+class MadeOnce {
  public:
   template <class Make>
-  const machine::Prediction& get(const std::string& key, Make make);
+  const Thing& get(const std::string& key, Make make);
 
  private:
   struct Entry {
     std::once_flag made;
-    machine::Prediction prediction;
+    Thing thing;
   };
   std::mutex mutex_;
   std::map<std::string, Entry> entries_;  // entries stay where they are
 };
-
-// What is predicted of a configuration that is known: recomputed where it fits so alone.
-machine::Prediction prediction_of(const RowRun& run, const graph::Graph& graph);
 
 // Predicts rows, on any thread, and keeps what it predicted: tables repeat configurations.
 class ApplicationRows {
@@ -52,22 +51,25 @@ class ApplicationRows {
   RowPrediction collective(std::size_t row);
   RowPrediction ratio(std::size_t row);
   RowPrediction ratio_of(std::size_t row, RowRun first);
-  std::optional<RowRun> compared(std::size_t row, const RowRun& first) const;
-  const machine::Prediction& prediction_of(RowRun& run);
+  std::optional<RowRun> compared(std::size_t row, const RowRun& first);
+  const machine::Answer& answer_of(const RowRun& run);
+  const graph::Graph& graph_at(const RowRun& run, std::int64_t micro_batch);
 
   const PublishedTable& table_;
-  PredictionCache predictions_;
+  MadeOnce<machine::Answer> answers_;
+  MadeOnce<std::unique_ptr<graph::Graph>> graphs_;
 };
 
+template <class Thing>
 template <class Make>
-const machine::Prediction& PredictionCache::get(const std::string& key, Make make) {
+const Thing& MadeOnce<Thing>::get(const std::string& key, Make make) {
   Entry* entry = nullptr;
   {
     const std::lock_guard lock(mutex_);
     entry = &entries_[key];
   }
-  std::call_once(entry->made, [&] { entry->prediction = make(); });
-  return entry->prediction;
+  std::call_once(entry->made, [&] { entry->thing = make(); });
+  return entry->thing;
 }
 
 }  // namespace superstep::lab

@@ -3,12 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdlib>
-#include <span>
+#include <set>
 
 #include "superstep/base/text.h"
 #include "superstep/lab/validate/primitive_graph.h"
+#include "superstep/machine/configuration/set_ups.h"
 #include "superstep/run/model.h"
 
 namespace superstep::lab {
@@ -18,10 +20,7 @@ using machine::Style;
 
 namespace {
 
-constexpr std::int64_t ipu_micro_batch = 16;  // assumed where a row does not say
-
-// What "fp32" and "mixed" mean differs: frameworks on machines with tf32 use it for convolutions by default;
-// on an IPU "mixed" is 16-bit throughout with f32 partial sums.
+// What "fp32" and "mixed" mean differs: frameworks on machines with tf32 use it for convolutions by default.
 std::string precision_of_row(const std::string& name, const std::string& machine) {
   if (name == "amp" || (name == "mixed" && !is_ipu(machine))) return "mixed";
   if (name == "tf32" || (name == "fp32" && machine.starts_with("a100"))) return "tf32";
@@ -29,99 +28,14 @@ std::string precision_of_row(const std::string& name, const std::string& machine
   return name == "16.16" ? "16.16" : name == "bf16" ? "bf16" : "f16";
 }
 
-// Rows whose model is a form of a workload. BERT's sizes: J. Devlin et al., arXiv 1810.04805.
-struct PublishedForm {
-  std::string_view name, workload;
-  std::vector<std::string> options;
-};
-const std::vector<PublishedForm>& published_forms() {
-  static const std::vector<std::string> large{"layers=24", "width=1024", "heads=16"},
-      base{"layers=12", "width=768", "heads=12"};
-  static const std::vector<PublishedForm> forms{
-      {"bert-large-pretrain", "bert-large", {}},
-      {"bert-large-squad", "bert-base-squad", large},
-      {"bert-base", "bert-large", base},
-      // Windows over groups of 16 channels (D. Masters et al., arXiv 2106.03640).
-      {"efficientnet-b4-g16", "efficientnet-b4", {"group-width=16", "expansion=4", "norm=group"}},
-      // One component, and nothing comes back (ANL-23/15).
-      {"pca-compress-128", "pca-compress-128", {"components=1", "returns=no"}},
-      // Ten blocks that are largest in the eighth (Le 2024): the smaller form here is for processors.
-      {"conductivity", "conductivity", {"size=heavy"}}};
-  return forms;
-}
-
-const PublishedForm* published_form(const std::string& name) {
-  for (const PublishedForm& form : published_forms())
-    if (form.name == name) return &form;
-  return nullptr;
+// Of IPUs these words leave open what partial sums are: a set-up that says it is more exact.
+bool is_vague(const std::string& name, const std::string& machine) {
+  return is_ipu(machine) && name != "fp32" && name != "16.16";
 }
 
 bool in_zoo(const std::string& name) {
   return std::any_of(workload::workloads().begin(), workload::workloads().end(),
                      [&](const workload::Workload& workload) { return workload.name == name; });
-}
-
-// What the vendor's public training set-ups of a model are (graphcore/examples, MIT; MLPerf 1.0 logs), where
-// a row does not say: published tables ran these programs. Samples cross the host's link as bytes, and
-// partial sums are f16 whatever a table calls that.
-struct PublicSetUp {
-  std::string_view row_workload, framework;
-  std::int64_t micro_batch = 0;
-  std::int64_t update_samples = 0;  // of an update, over all replicas
-  std::span<const int> pipeline{};  // layers of each stage
-  bool recompute = false;
-};
-constexpr int g16_stages[] = {10, 22};  // blocks before and from the fourth stage of the network on
-// Micro-batch, and samples of an update, as the vendor's public examples set them (docs/machines.md).
-constexpr PublicSetUp public_set_ups[] = {{"resnet50", "pytorch", 18, 16416},
-                                          {"resnet50", "tensorflow", 20, 1920},
-                                          {"efficientnet-b0", "pytorch", 20, 800},
-                                          {"efficientnet-b4-g16", "tensorflow", 3, 6144, g16_stages, true}};
-
-const PublicSetUp* public_set_up(const std::string& row_workload, const std::string& framework,
-                                 const std::string& machine) {
-  if (!is_ipu(machine)) return nullptr;
-  for (const PublicSetUp& set_up : public_set_ups)
-    if (set_up.row_workload == row_workload && set_up.framework == framework) return &set_up;
-  return nullptr;
-}
-
-// Where the published samples lie. Pictures of ImageNet are read by as many processes as it takes (the
-// vendors' examples have 8 to 14 a chip); the conductivity's are 1,520 pictures in files, read by whatever
-// the framework does by itself.
-struct PublishedData {
-  std::string_view workload;
-  bool in_files = false;
-  int loaders = 1;
-  bool are_graphs = false;
-  double epoch_samples = 0;
-};
-constexpr double imagenet_samples = 1281167;  // of its training part
-constexpr PublishedData published_data[] = {{"resnet50", false, 8, false, imagenet_samples},
-                                            {"efficientnet-b0", false, 8, false, imagenet_samples},
-                                            {"efficientnet-b4", false, 8, false, imagenet_samples},
-                                            {"mobilenet-v3-small", false, 8},
-                                            {"mobilenet-v3-large", false, 8},
-                                            {"conductivity", true, 1},
-                                            {"polymer-gcn", false, 1, true},
-                                            {"polymer-mpnn", false, 1, true},
-                                            {"gin", false, 1, true},
-                                            {"schnet", false, 1, true},
-                                            {"yieldgnn", false, 1, true}};
-
-void set_data(RowRun& run) {
-  for (const PublishedData& data : published_data) {
-    if (data.workload != run.workload) continue;
-    run.settings.samples_in_files = data.in_files;
-    run.settings.loaders = data.loaders;
-    run.settings.samples_are_graphs = data.are_graphs;
-    run.epoch_samples = data.epoch_samples;
-  }
-}
-
-// A pipeline of two stages in a row without its split is cut where both have as many layers.
-std::vector<int> even_stages(std::int64_t stages) {
-  return stages > 1 ? std::vector<int>(static_cast<std::size_t>(stages), 1) : std::vector<int>{};
 }
 
 // "[6, 4]" in a note.
@@ -135,34 +49,6 @@ std::vector<int> stated_split(const std::string& note) {
     shares.push_back(share);
   }
   return shares;
-}
-
-// Units, replicas and stages.
-void set_units(const PublishedTable& table, std::size_t row, const PublicSetUp* set_up, RowRun& run) {
-  const auto count = [&](const char* column) { return table.integer(row, column, 0); };
-  const std::int64_t units = std::max<std::int64_t>(1, count("units"));
-  std::int64_t stages = std::max<std::int64_t>(1, count("pipeline_stages"));
-  const bool as_set_up = set_up && !set_up->pipeline.empty() && count("pipeline_stages") == 0;
-  if (as_set_up) stages = static_cast<std::int64_t>(set_up->pipeline.size());
-  run.settings.recompute = set_up && set_up->recompute;
-  // More replicas than units share one (a wafer); the model is of one unit.
-  run.settings.replicas = static_cast<int>(std::clamp<std::int64_t>(units / stages, 1, units));
-  run.settings.pipeline = as_set_up ? std::vector<int>(set_up->pipeline.begin(), set_up->pipeline.end())
-                                    : stated_split(table.text(row, "note"));
-  if (run.settings.pipeline.size() != static_cast<std::size_t>(stages))
-    run.settings.pipeline = even_stages(stages);
-  run.settings.accumulate = static_cast<int>(std::max<std::int64_t>(1, count("grad_accum")));
-}
-
-// Of models that fill a GPU tables report the best of several batches, which is a large one: so many samples,
-// or the most that fit.
-constexpr std::int64_t best_batch = 256;
-
-bool takes_best_batch(const RowRun& run) {
-  const bool fills =
-      run.settings.loaders > 1 || run.workload == "distilbert" || run.workload.starts_with("bert-");
-  return fills && run.training && !run.stack.empty() &&
-         machine::find_machine(run.machine).style() == Style::kernel_by_kernel;
 }
 
 // A number that stands before these words; 0: there is none.
@@ -182,38 +68,72 @@ std::int64_t batch_of_epoch(const std::string& note, double samples_per_item) {
   return std::max<std::int64_t>(1, std::llround(trained / static_cast<double>(steps) / samples_per_item));
 }
 
-// Micro-batch and accumulation.
-void set_batches(const PublishedTable& table, std::size_t row, const PublicSetUp* set_up, RowRun& run) {
-  const auto count = [&](const char* column) { return table.integer(row, column, 0); };
-  std::int64_t micro = count("micro_batch");
-  const std::int64_t global = count("global_batch");
-  const bool free = is_ipu(run.machine) && count("grad_accum") == 0;  // how a step is cut is not said
+// A table's V100 took another batch in 32 bits than its column says.
+std::int64_t stated_micro_batch(const PublishedTable& table, std::size_t row, const RowRun& run) {
   const std::string& note = table.text(row, "note");
+  std::int64_t micro = table.integer(row, "micro_batch", 0);
   if (micro == 0) micro = number_after(note, "batch per GPU ");
-  if (micro == 0) micro = batch_of_epoch(note, run.settings.samples_per_item);
-  if (micro > 0 && run.machine == "v100" && run.settings.precision.name == "f32")
+  if (micro == 0) micro = batch_of_epoch(note, run.question.samples_per_item);
+  if (micro > 0 && run.machine == "v100" && run.question.stated.precision == "f32")
     if (const std::int64_t wide = number_after(note, "V100 FP32: "); wide > 0) micro = wide;
-  if (micro == 0) {
-    if (set_up)
-      micro = set_up->micro_batch;
-    else if (global > 0)
-      micro = std::max<std::int64_t>(1, global / run.settings.replicas / run.settings.accumulate);
-    else if (takes_best_batch(run))
-      micro = best_batch;
-    else if (is_ipu(run.machine) || !in_zoo(run.workload))
-      micro = is_ipu(run.machine) ? ipu_micro_batch : 1;
+  return micro;
+}
+
+void set_stated(const PublishedTable& table, std::size_t row, RowRun& run) {
+  const auto count = [&](const char* column) { return table.integer(row, column, 0); };
+  const std::string& note = table.text(row, "note");
+  machine::Stated& stated = run.question.stated;
+  stated.units = static_cast<int>(std::max<std::int64_t>(1, count("units")));
+  stated.replicas = static_cast<int>(count("replicas"));
+  stated.stages = static_cast<int>(count("pipeline_stages"));
+  stated.pipeline = stated_split(note);
+  if (stated.stages > 0 && stated.pipeline.size() != static_cast<std::size_t>(stated.stages))
+    stated.pipeline.clear();
+  stated.accumulate = static_cast<int>(count("grad_accum"));
+  stated.global_batch = count("global_batch");
+  stated.micro_batch = stated_micro_batch(table, row, run);
+  stated.loaders = static_cast<int>(number_before(note, " input workers"));
+}
+
+// What rows of the same table say of the same program on the same machine.
+bool are_siblings(const PublishedTable& table, std::size_t a, std::size_t b) {
+  static constexpr std::array same{"source",  "place",     "workload", "mode",
+                                   "machine", "framework", "precision"};
+  return std::ranges::all_of(
+      same, [&](const char* column) { return table.text(a, column) == table.text(b, column); });
+}
+
+// Fills a gap with what all siblings agree on that say it. They must not contradict this row elsewhere: one
+// with another micro-batch is another set-up.
+void ask_siblings(const PublishedTable& table, std::size_t row, RowRun& run) {
+  machine::Stated& stated = run.question.stated;
+  struct Gap {
+    const char* column;
+    bool open;
+    const char* words;
+  };
+  const Gap gaps[] = {{"micro_batch", stated.micro_batch == 0, "micro-batch {}"},
+                      {"grad_accum", stated.accumulate == 0 && stated.global_batch == 0, "{} accumulated"}};
+  for (const Gap& gap : gaps) {
+    if (!gap.open) continue;
+    std::set<std::int64_t> said;
+    std::size_t who = row;
+    for (std::size_t other = 0; other < table.rows(); ++other) {
+      if (other == row || !are_siblings(table, row, other)) continue;
+      const std::int64_t micro = table.integer(other, "micro_batch", 0);
+      if (stated.micro_batch > 0 && micro > 0 && micro != stated.micro_batch) continue;
+      const std::int64_t value = table.integer(other, gap.column, 0);
+      if (value > 0) said.insert(value), who = other;
+    }
+    if (said.size() != 1) continue;
+    const std::int64_t value = *said.begin();
+    if (gap.column == gaps[0].column)
+      stated.micro_batch = value;
     else
-      micro = workload::find_workload(run.workload).training.batch;
-    if (free && !set_up) micro = std::min(micro, ipu_micro_batch);
-    if (set_up || global == 0 || free)
-      run.assumed = fmt::format("micro-batch {} {}; ", micro, set_up ? "as the public set-up" : "assumed");
-    run.batch_assumed = true;
+      stated.accumulate = static_cast<int>(value);
+    run.question.facts.push_back(
+        {fmt::format(fmt::runtime(gap.words), value), "row " + table.text(who, "id") + " of the same table"});
   }
-  const std::int64_t samples = global > 0 ? global : set_up ? set_up->update_samples : 0;
-  if (free && samples > 0)
-    run.settings.accumulate =
-        static_cast<int>(std::max<std::int64_t>(1, samples / micro / run.settings.replicas));
-  run.settings.micro_batch = micro;
 }
 
 }  // namespace
@@ -228,20 +148,26 @@ bool is_ipu(const std::string& machine) { return machine == "gc2" || machine == 
 std::string machine_of_row(const std::string& name) { return name.starts_with("v100") ? "v100" : name; }
 
 std::string known_workload(const std::string& row_workload) {
-  if (const PublishedForm* form = published_form(row_workload)) return std::string(form->workload);
+  if (const machine::Form* form = machine::form_of(row_workload)) return form->workload;
   return in_zoo(row_workload) ? row_workload : "";
 }
 
-std::string RowRun::graph_key() const {
-  return fmt::format("{}|{}|{}|{}|{}", workload, join(options, " "), training, settings.micro_batch,
+std::string RowRun::graph_key(std::int64_t micro_batch) const {
+  return fmt::format("{}|{}|{}|{}|{}", workload, join(options, " "), training, micro_batch,
                      workload.starts_with("conv_") ? metric : "");
 }
 
 std::string RowRun::key() const {
-  std::string pipeline;
-  for (int share : settings.pipeline) pipeline += fmt::format(" {}", share);
-  return fmt::format("{}|{}|{}|{}|{}|{}|{}", graph_key(), machine, stack, settings.precision.name,
-                     settings.accumulate, settings.replicas, pipeline);
+  const machine::Stated& s = question.stated;
+  const int recompute = s.recompute ? 1 + static_cast<int>(*s.recompute) : 0;
+  std::string key =
+      join(std::vector{graph_key(s.micro_batch), machine, stack, s.precision, question.usual_precision}, "|");
+  for (const std::int64_t number :
+       {s.global_batch, std::int64_t{s.units}, std::int64_t{s.replicas}, std::int64_t{s.accumulate},
+        std::int64_t{s.stages}, std::int64_t{recompute}, std::int64_t{s.loaders},
+        std::int64_t{s.device_iterations}, std::int64_t{s.input_bytes}, std::int64_t{packed}})
+    key += fmt::format("|{}", number);
+  return key + fmt::format("|{}|{}", fmt::join(s.pipeline, ","), fmt::join(s.chips, ","));
 }
 
 std::string stack_of(const Machine& machine, const std::string& framework, bool half,
@@ -273,30 +199,38 @@ RowRun run_of_row(const PublishedTable& table, std::size_t row) {
   RowRun run{.workload = name,
              .machine = machine_of_row(table.text(row, "machine")),
              .metric = table.text(row, "metric"),
-             .training = table.text(row, "mode") == "train" || table.text(row, "mode") == "finetune"};
-  if (const PublishedForm* form = published_form(name)) {
+             .training = table.text(row, "mode") == "train" || table.text(row, "mode") == "finetune",
+             .packed = note.find("packed to one") != std::string::npos};
+  if (const machine::Form* form = machine::form_of(name)) {
     run.workload = form->workload;
     run.options = form->options;
   }
-  if (const std::int64_t length = number_after(note, "sequence length "); length > 0)
-    run.options.push_back(fmt::format("length={}", length));
+  machine::Question& question = run.question;
+  question.workload = name;
+  question.training = run.training;
+  question.packed = run.packed;
+  question.length = number_after(note, "sequence length ");
+  if (question.length > 0) run.options.push_back(fmt::format("length={}", question.length));
   // A primitive's own time is a profiler's, not its framework's.
   run.called_directly = framework == "cublas" || framework == "cudnn" || known_workload(name).empty();
-  run.settings.precision = machine::precision_from_name(precision_of_row(precision, run.machine));
+  question.usual_precision = precision_of_row(precision, run.machine);
+  if (!is_vague(precision, run.machine)) question.stated.precision = question.usual_precision;
   if (!run.called_directly)
     run.stack = stack_of(machine::find_machine(run.machine), framework,
-                         size_in_bytes(run.settings.precision.data) < 4, table.text(row, "source"), note);
-  const PublicSetUp* set_up = public_set_up(name, framework, run.machine);
-  if (set_up && precision != "fp32") {
-    run.settings.precision = machine::precision_from_name("16.16");
-    run.settings.input_bytes = 1;
+                         size_in_bytes(machine::precision_from_name(question.usual_precision).data) < 4,
+                         table.text(row, "source"), note);
+  question.software = run.stack;
+  if (in_zoo(run.workload)) {
+    const workload::Workload& zoo = workload::find_workload(run.workload);
+    question.data_of = run.workload;
+    question.samples_per_item = zoo.things_a_sample;
+    if (run.training) question.recipe_batch = zoo.training.batch;
+    if (const machine::DataFacts* data = machine::data_facts_of(run.workload))
+      run.epoch_samples = data->epoch_samples;
   }
-  if (in_zoo(run.workload))
-    run.settings.samples_per_item = workload::find_workload(run.workload).things_a_sample;
-  if (run.workload == "pca-compress-128") run.settings.input_bytes = 2;  // the table's 32 KB of a frame
-  set_data(run);
-  set_units(table, row, set_up, run);
-  set_batches(table, row, set_up, run);
+  set_stated(table, row, run);
+  if (!run.called_directly) ask_siblings(table, row, run);
+  if (run.called_directly && question.stated.micro_batch == 0) question.stated.micro_batch = 1;
   return run;
 }
 
@@ -309,11 +243,10 @@ Machine machine_of(const RowRun& run) {
   return machine;
 }
 
-graph::Graph graph_of(const RowRun& run) {
+graph::Graph graph_of(const RowRun& run, std::int64_t micro_batch) {
   if (auto primitive = primitive_graph(run.workload, run.metric)) return std::move(*primitive);
   const run::Model model({.workload = run.workload, .model_options = run.options});
-  const std::int64_t batch = run.settings.micro_batch;
-  return run.training ? model.training_step()(batch) : model.inference()(batch);
+  return run.training ? model.training_step()(micro_batch) : model.inference()(micro_batch);
 }
 
 }  // namespace superstep::lab

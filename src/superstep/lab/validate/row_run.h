@@ -1,5 +1,6 @@
 // What a row of published results ran: the model in the form that was published, the machine and the software
-// that drove it, and how a step was cut; where the row does not say, what is assumed, in words.
+// that drove it, and what the row says of how a step was cut. What it does not say is the resolver's to find
+// (machine/configuration/).
 #pragma once
 
 #include <cstdint>
@@ -9,22 +10,21 @@
 
 #include "superstep/graph/graph.h"
 #include "superstep/lab/validate/table.h"
+#include "superstep/machine/configuration/question.h"
 #include "superstep/machine/machine.h"
-#include "superstep/machine/predict.h"
 
 namespace superstep::lab {
 
 struct RowRun {
   std::string workload, machine, stack, metric;
   bool training = true, called_directly = false;
-  bool batch_assumed = false;  // the micro-batch may be made smaller until it fits
-  machine::PredictSettings settings;
-  std::string assumed;               // "micro-batch 16 assumed; "
+  bool packed = false;  // its samples are sequences, several packed into one item
+  machine::Question question;
   std::vector<std::string> options;  // of the model's published form
   double epoch_samples = 0;          // of its published data; 0: not known
 
-  std::string graph_key() const;  // equal: the same graph
-  std::string key() const;        // equal: the same prediction
+  std::string graph_key(std::int64_t micro_batch) const;  // equal: the same graph
+  std::string key() const;                                // equal: the same answer
 };
 
 RowRun run_of_row(const PublishedTable& table, std::size_t row);
@@ -41,7 +41,7 @@ std::string machine_of_row(const std::string& name);
 
 // The machine as the row's software drives it.
 machine::Machine machine_of(const RowRun& run);
-graph::Graph graph_of(const RowRun& run);
+graph::Graph graph_of(const RowRun& run, std::int64_t micro_batch);
 
 // Of software that rows name, the stack of the machine's file that stands for it; empty: the best library.
 std::string stack_of(const machine::Machine& machine, const std::string& framework, bool half,

@@ -10,6 +10,7 @@
 #include "superstep/base/statistics.h"
 #include "superstep/lab/validate/application_rows.h"
 #include "superstep/lab/validate/row_run.h"
+#include "superstep/machine/configuration/resolve.h"
 #include "superstep/machine/cost_model.h"
 #include "superstep/machine/predict.h"
 
@@ -27,6 +28,7 @@ struct Prepared {
 
 struct FitRow {
   RowRun run;
+  machine::PredictSettings settings;
   std::string row_workload;
   double published = 0, samples = 0;
   std::shared_ptr<Prepared> prepared;
@@ -43,9 +45,9 @@ double seconds_of(const FitRow& row, const Values& values) {
   const bool fuses = machine::cost_model(machine)->work_options().fuse_across_layers;
   auto& works = row.prepared->works[fuses];
   if (works.empty())
-    works = machine::works_of(row.prepared->graph, row.run.settings.precision, {.fuse_across_layers = fuses});
+    works = machine::works_of(row.prepared->graph, row.settings.precision, {.fuse_across_layers = fuses});
   return machine::fed_step_seconds(machine, row.prepared->graph, works, row.prepared->gradient_bytes,
-                                   row.run.settings);
+                                   row.settings);
 }
 
 double log_error(const FitRow& row, const Values& values) {
@@ -124,19 +126,22 @@ std::vector<FitRow> rows_of(const PublishedTable& table) {
     FitRow row{.run = run_of_row(table, i),
                .row_workload = table.text(i, "workload"),
                .published = table.number(i, "value", 0)};
-    if (row.run.batch_assumed || row.run.stack.empty() || !row.run.settings.pipeline.empty() ||
-        row.published <= 0)
-      continue;
-    if (machine_of(row.run).style() != machine::Style::kernel_by_kernel) continue;
-    std::shared_ptr<Prepared>& found = prepared[row.run.graph_key() + row.run.settings.precision.name];
+    if (row.run.question.stated.micro_batch == 0 || row.run.stack.empty() || row.published <= 0) continue;
+    const Machine machine = machine_of(row.run);
+    if (machine.style() != machine::Style::kernel_by_kernel) continue;
+    // A micro-batch that is said leaves nothing to search for: no graph is asked for.
+    row.settings = machine::plausible_configurations(machine, row.run.question, {}).front().settings;
+    if (!row.settings.pipeline.empty()) continue;
+    const std::int64_t micro = row.settings.micro_batch;
+    std::shared_ptr<Prepared>& found = prepared[row.run.graph_key(micro) + row.settings.precision.name];
     if (!found) {
-      graph::Graph graph = graph_of(row.run);
-      const double bytes = prediction_of(row.run, graph).stages[0].memory.parameters;
+      graph::Graph graph = graph_of(row.run, micro);
+      const double bytes = machine::predict(machine, graph, row.settings).stages[0].memory.parameters;
       found = std::make_shared<Prepared>(Prepared{std::move(graph), bytes, {}});
     }
     row.prepared = found;
-    row.samples = static_cast<double>(row.run.settings.micro_batch) * row.run.settings.accumulate *
-                  row.run.settings.replicas;
+    row.samples =
+        static_cast<double>(row.settings.micro_batch) * row.settings.accumulate * row.settings.replicas;
     rows.push_back(std::move(row));
   }
   return rows;

@@ -79,7 +79,8 @@ Memory IpuModel::memory(const graph::Graph& graph, std::span<const OperatorCost>
   const LiveMoment moment = fullest_moment(graph, costs, precision, options);
   const StateBytes state = state_bytes(graph, costs, precision, options.stage);
   const double tiles = static_cast<double>(hardware_.tiles);
-  Memory memory{.limit = capacity(), .parameters = state.parameters, .optimizer = state.optimizer};
+  Memory memory{.limit = capacity(), .parameters = state.parameters};
+  place_optimizer(state.optimizer, options, memory);
   memory.activations = moment.activations + (options.accumulate ? state.parameters : 0);
   memory.temporary = moment.temporary;
   memory.largest = moment.values;
@@ -123,6 +124,10 @@ double IpuModel::borders_seconds(std::span<const Border> borders) const {
   }
   return seconds;
 }
+
+// There and back, once an update, while the chip waits: an update is a program's last sequence.
+double IpuModel::streaming_seconds(double bytes) const { return 2 * bytes / value("streaming_rate"); }
+double IpuModel::streaming_capacity() const { return value("streaming_memory"); }
 
 Bounds IpuModel::bounds(const Precision& precision) const {
   const double chip = static_cast<double>(hardware_.tiles) * hardware_.clock;

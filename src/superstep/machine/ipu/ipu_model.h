@@ -20,6 +20,8 @@ class IpuModel : public CostModel {
   double borders_seconds(std::span<const Border> borders) const override;
   bool overlaps_transfers() const override { return false; }  // a copy is a step of the program
   double capacity() const override { return static_cast<double>(hardware_.tiles * hardware_.tile_bytes); }
+  double streaming_capacity() const override;
+  double streaming_seconds(double bytes) const override;
   Bounds bounds(const Precision& precision) const override;
   // Of the logarithm, two causes: 0.136 of a single operator (80 % of 274 of a GC2's simulator, for which
   // nothing was fitted, are nearer), and 0.112 of a program of them (of 28 programs executed over planned,

@@ -1,0 +1,114 @@
+#include "superstep/lab/validate/tables/call.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cstdlib>
+
+#include "superstep/base/text.h"
+#include "superstep/lab/validate/tables/zoo_facts.h"
+
+namespace superstep::lab {
+namespace {
+
+using Make = bool (*)(const RowAt&, TableCall&);
+
+// The first whose prefix a workload has.
+struct Primitive {
+  std::string_view prefix;
+  Make make;
+};
+constexpr std::array primitives{Primitive{"gemm_", product_call},     Primitive{"bgemm_", product_call},
+                                Primitive{"conv_", convolution_call}, Primitive{"rnn_", recurrent_call},
+                                Primitive{"lstm_", recurrent_call},   Primitive{"gru_", recurrent_call}};
+
+bool is_model(const std::string& workload) {
+  return workload.starts_with("onnx:") || workload.starts_with("llm:");
+}
+
+// Facts of a table's model; of the zoo's own where the table has none. Null: nothing is known.
+const ModelFacts* model_of(const RowAt& row, const TableFacts& facts, const std::string& name) {
+  const auto stated = facts.models.find(name);
+  if (stated != facts.models.end() && (stated->second.macs > 0 || stated->second.layers > 0))
+    return &stated->second;
+  const auto length = static_cast<std::int64_t>(number_behind(row.text("note"), "sequence length "));
+  const auto key = std::pair(name, length);
+  auto found = facts.zoo.find(key);
+  if (found == facts.zoo.end())
+    found = facts.zoo.emplace(key, zoo_facts(name, length).value_or(ModelFacts{})).first;
+  if (found->second.macs > 0) return &found->second;
+  return stated != facts.models.end() ? &stated->second : nullptr;
+}
+
+void fill(const RowAt& row, const TableFacts& facts, TableCall& call) {
+  if (row.text("mode") == "collective") {
+    collective_call(row, call);
+    return;
+  }
+  for (const Primitive& primitive : primitives)
+    if (call.model.starts_with(primitive.prefix)) {
+      if (row.machine.peak(call.precision) <= 0)
+        call.reason = "no peak is known of " + call.machine;
+      else
+        primitive.make(row, call);
+      return;
+    }
+  const ModelFacts* model = model_of(row, facts, call.model);
+  if (is_model(call.model) && !model)
+    call.reason = "no facts of the model " + call.model;
+  else if (call.model.starts_with("llm:"))
+    language_call(row, *model, call);
+  else if (model)
+    network_call(row, *model, call);
+  else
+    vector_call(row, call);
+}
+
+}  // namespace
+
+double number_behind(const std::string& note, std::string_view word) {
+  std::size_t at = note.find(word);
+  while (at != std::string::npos && at > 0 && note[at - 1] != ' ' && note[at - 1] != ';')
+    at = note.find(word, at + 1);
+  return at == std::string::npos ? 0 : std::atof(note.c_str() + at + word.size());
+}
+
+void set_keys(const machine::MachineFacts& machine, const std::string& own, const std::string& shared,
+              TableCall& call) {
+  const std::string law = shared.substr(0, shared.find(' '));
+  call.call.keys = {fmt::format("{} | {}", own, machine.id),
+                    fmt::format("{} | {}", shared, machine.generation()),
+                    fmt::format("{} | {}", shared, machine.vendor()), law};
+}
+
+TableCall call_of(const PublishedTable& table, std::size_t row, const TableFacts& facts) {
+  TableCall call{.id = table.text(row, "id"),
+                 .model = table.text(row, "workload"),
+                 .machine = table.text(row, "machine"),
+                 .source = table.text(row, "source"),
+                 .software = table.text(row, "framework"),
+                 .precision = table.text(row, "precision"),
+                 .published = table.number(row, "value", 0)};
+  call.family = "not understood";
+  const auto machine = facts.machines.find(call.machine);
+  if (machine == facts.machines.end()) {
+    call.reason = "no facts of the machine " + call.machine;
+    return call;
+  }
+  if (call.published <= 0) {
+    call.reason = "its value is not above zero";
+    return call;
+  }
+  fill({table, row, machine->second}, facts, call);
+  if (!call.understood()) return call;
+  const bool timed = call.peak_seconds > 0 || call.roofline_seconds > 0 || call.call.terms.launches > 0;
+  if (!timed || call.amount <= 0) {
+    call.reason = "nothing of it is known";
+    return call;
+  }
+  call.call.seconds = call.is_rate ? call.amount / call.published : call.published / call.amount;
+  call.call.group = call.model;
+  return call;
+}
+
+}  // namespace superstep::lab

@@ -1,0 +1,215 @@
+// Tables of measurements: laws of few constants, rows as calls, folds that leave out, and the vocabulary.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+
+#include "superstep/lab/validate/tables/report.h"
+#include "superstep/lab/validate/tables/zoo_facts.h"
+#include "superstep/machine/rates/law.h"
+#include "tests/contains.h"
+
+namespace superstep::lab {
+namespace {
+
+namespace fs = std::filesystem;
+using machine::FittedLaws;
+using machine::MeasuredCall;
+
+MeasuredCall call_on(const std::string& machine, double compute, double memory, double seconds) {
+  return {.keys = {"own | " + machine, "kind", "vendor", "law"},
+          .terms = {.launches = 1, .compute = compute, .memory = memory},
+          .place = {},
+          .seconds = seconds,
+          .group = "model"};
+}
+
+std::vector<const MeasuredCall*> all_of(const std::vector<MeasuredCall>& calls) {
+  std::vector<const MeasuredCall*> pointers;
+  for (const MeasuredCall& call : calls) pointers.push_back(&call);
+  return pointers;
+}
+
+// Calls that a launch of 5 us and shares of a half and three quarters explain.
+std::vector<MeasuredCall> explained(const std::string& machine, double factor = 1) {
+  std::vector<MeasuredCall> calls;
+  for (int i = 0; i < 40; ++i) {
+    const double compute = 1e-6 * std::pow(1.4, i % 20), memory = 1e-6 * std::pow(1.4, (7 * i) % 20);
+    calls.push_back(
+        call_on(machine, compute, memory, factor * (5e-6 + std::max(compute / 0.5, memory / 0.75))));
+  }
+  return calls;
+}
+
+TEST(Laws, FindTheConstantsThatExplainTheCalls) {
+  const std::vector<MeasuredCall> calls = explained("a");
+  const FittedLaws laws(all_of(calls));
+  const machine::LawConstants& found = laws.constants().at("kind");
+  EXPECT_NEAR(found.launch, 5e-6, 0.5e-6);
+  EXPECT_NEAR(found.compute_share, 0.5, 0.03);
+  EXPECT_NEAR(found.memory_share, 0.75, 0.05);
+  EXPECT_EQ(found.calls, calls.size());
+  for (const MeasuredCall& call : calls) EXPECT_NEAR(laws.seconds(call) / call.seconds, 1, 0.05);
+}
+
+// A machine that was never measured takes the constants of its kind, one with few calls too.
+TEST(Laws, UnknownMachinesTakeTheirKinds) {
+  std::vector<MeasuredCall> calls = explained("a");
+  const FittedLaws laws(all_of(calls));
+  MeasuredCall other = call_on("b", 1e-3, 0, 0);
+  EXPECT_NEAR(laws.seconds(other), 2e-3, 0.1e-3);
+  other.keys = {"x", "y", "z", "another law"};
+  EXPECT_EQ(laws.seconds(other), 0);
+  EXPECT_FALSE(laws.knows("own | b"));
+}
+
+// What lies far from every neighbour is the law's alone; where one lies, what it took over the law.
+TEST(Laws, NeighboursSayWhatTheLawDoesNot) {
+  std::vector<MeasuredCall> calls = explained("a");
+  for (MeasuredCall& call : calls) call.place = {std::log(call.terms.compute), std::log(call.terms.memory)};
+  MeasuredCall odd = call_on("a", 1e-3, 1e-3, 3 * (5e-6 + 2e-3));
+  odd.place = {std::log(1e-3) + 20, 0};
+  calls.push_back(odd);
+  const FittedLaws laws(all_of(calls));
+  EXPECT_NEAR(laws.seconds_by_neighbours(odd) / odd.seconds, 1, 0.1);
+  MeasuredCall far = odd;
+  far.place = {500, 500};
+  EXPECT_NEAR(laws.seconds_by_neighbours(far) / laws.seconds(far), 1, 1e-6);
+}
+
+class Tables : public ::testing::Test {
+ protected:
+  Tables() { fs::create_directories(folder_); }
+  ~Tables() override { fs::remove_all(folder_); }
+  void write(const std::string& name, const std::string& text) { std::ofstream(folder_ / name) << text; }
+  void write_facts() {
+    write("machines-facts.csv",
+          "id,name,style,processors,clock_GHz,peak_f32_TFLOPS,peak_tf32_TFLOPS,peak_bf16_TFLOPS,peak_f16_"
+          "TFLOPS,"
+          "peak_fp8_TFLOPS,peak_i8_TOPS,memory_GB,memory_GBps,cache_MB,link_GBps_one_way,units_joined,power_"
+          "W,kind,"
+          "source,note\n"
+          "one,Maker One,kernel-by-kernel,100,1,10,,100,100,,,40,1000,20,100,8,,DS,s,\n"
+          "two,Maker Two,kernel-by-kernel,50,1,5,,50,50,,,40,500,20,100,8,,DS,s,\n");
+    write("models.csv",
+          "id,kind,params_M,gmacs_forward,activations_M,input,layers,width,heads,kv_heads,ffn,vocab,sequence,"
+          "experts,"
+          "active_experts,gated_ffn,source,note\n"
+          "onnx:net,model,10,2,8,,,,,,,,,,,,s,\n"
+          "llm:small,decoder,,,,tokens,8,512,8,8,2048,1000,1024,,,0,s,\n");
+  }
+  fs::path folder_ = fs::temp_directory_path() / ("superstep-tables-" + std::to_string(::getpid()));
+};
+
+constexpr const char* header =
+    "id,source,place,workload,mode,machine,units,framework,precision,micro_batch,global_batch,replicas,"
+    "pipeline_stages,grad_accum,metric,value,unit,note\n";
+
+std::string row(const std::string& workload, const std::string& mode, const std::string& machine,
+                const std::string& units_to_batch, const std::string& value, const std::string& note = "") {
+  return fmt::format("x,s,p,{},{},{},{},,,,,{},{}\n", workload, mode, machine, units_to_batch, value, note);
+}
+
+TEST_F(Tables, UnderstandTheirVocabulary) {
+  write_facts();
+  write("rows.csv",
+        header + row("gemm_1024x512x256_nn", "infer", "one", "1,cublas,fp16,", "time,0.02,ms") +
+            row("bgemm_8x64x64x128", "infer", "one", "1,cublas,bf16,", "compute_rate,3,TFLOPS") +
+            row("conv_w28_h28_c64_n8_k128_fw3_fh3_p1x1_s1x1", "train", "one", "1,cudnn,fp32,",
+                "time_backward_weights,0.5,ms") +
+            row("lstm_h512_n32_t25", "train", "one", "1,cudnn,fp32,32", "time_forward,2,ms") +
+            row("softmax_4096x1024", "infer", "one", "1,pytorch,fp32,", "time,0.05,ms") +
+            row("allreduce-1000000", "collective", "one", "8,nccl,fp32,", "network_throughput,50,GB/s") +
+            row("onnx:net", "infer", "two", "1,pytorch,fp16,32", "throughput,4000,images/s") +
+            row("llm:small", "infer", "one", "1,vllm,fp16,4", "generation_latency,2,s",
+                "in 128 out 64 tokens") +
+            row("llm:small", "train", "two", "8,fsdp,bf16,4", "throughput,100000,tokens/s",
+                "sequence length 1024") +
+            row("resnet50", "infer", "two", "1,pytorch,fp16,32", "throughput,900,images/s"));
+  for (const TableCall& call : read_calls(folder_)) {
+    EXPECT_TRUE(call.understood()) << call.model << ": " << call.reason;
+    EXPECT_GT(call.peak_seconds, 0) << call.model;
+    EXPECT_LT(call.peak_seconds, call.call.seconds) << call.model;
+    EXPECT_NEAR(call.value_of(call.call.seconds), call.published, 1e-9 * call.published) << call.model;
+  }
+}
+
+TEST_F(Tables, CountWhatIsNotUnderstoodByReason) {
+  write_facts();
+  write("rows.csv", header +
+                        row("onnx:unknown", "infer", "one", "1,pytorch,fp16,32", "throughput,1,images/s") +
+                        row("gemm_0x1x1", "infer", "one", "1,cublas,fp16,", "time,1,ms") +
+                        row("gemm_8x8x8", "infer", "nowhere", "1,cublas,fp16,", "time,1,ms") +
+                        row("llm:small", "infer", "one", "1,vllm,fp16,4", "power,200,W") +
+                        row("gemm_8x8x8", "infer", "one", "1,cublas,fp16,", "time,1,weeks"));
+  const TablesReport report = report_tables(folder_, {}, 1);
+  EXPECT_EQ(report.rows, 5U);
+  EXPECT_EQ(report.understood, 0U);
+  const std::string text = text_of(report);
+  for (const char* reason :
+       {"no facts of the model onnx:unknown", "no shape of a product", "no facts of the machine nowhere",
+        "power is not predicted", "metric time in weeks"})
+    EXPECT_TRUE(contains(text, reason)) << text;
+}
+
+TEST_F(Tables, FoldersWithoutTablesAreRefused) {
+  EXPECT_THROW(read_calls(folder_), Error);
+  EXPECT_THROW(folds_from("modell"), Error);
+  EXPECT_EQ(folds_from("model,machine,model").size(), 2U);
+}
+
+// A machine that is left out is judged by what the others say: its own constants would have been right.
+TEST_F(Tables, AMachineThatIsLeftOutIsNotSeen) {
+  write_facts();
+  std::string text = header;
+  for (int i = 0; i < 40; ++i) {
+    const int m = 256 << (i % 5), k = 512 + 64 * i;
+    const double flops = 2.0 * m * 1024 * k;
+    // Both reach half of their peaks, but machine two is three times slower than that.
+    text += row(fmt::format("gemm_{}x1024x{}", m, k), "infer", "one", "1,cublas,fp16,",
+                fmt::format("time,{:.6g},ms", 1e3 * flops / 50e12));
+    text += row(fmt::format("gemm_{}x1024x{}", m, k), "infer", "two", "1,cublas,fp16,",
+                fmt::format("time,{:.6g},ms", 3e3 * flops / 25e12));
+  }
+  write("rows.csv", text);
+  const std::vector<TableCall> calls = read_calls(folder_);
+  const Folded folded = fold_calls(calls, {Fold::machine, Fold::model}, 2);
+  const Folded alone = fold_calls(calls, {Fold::machine, Fold::model}, 1);
+  double seen = 0, unseen = 0;
+  for (std::size_t i = 0; i < calls.size(); ++i) {
+    seen = std::max(seen, std::abs(folded.calls[i].error(Fold::none)));
+    unseen += std::abs(folded.calls[i].error(Fold::machine)) / static_cast<double>(calls.size());
+    EXPECT_EQ(folded.calls[i].seconds[2], alone.calls[i].seconds[2]);
+  }
+  EXPECT_LT(seen, 0.4);
+  EXPECT_GT(unseen, 0.8);
+}
+
+TEST_F(Tables, APageHasWhatTheTerminalHas) {
+  write_facts();
+  write("rows.csv", header + row("gemm_1024x512x256_nn", "infer", "one", "1,cublas,fp16,", "time,0.02,ms"));
+  const TablesReport report = report_tables(folder_, {Fold::model}, 1);
+  const std::string page = page_of(report);
+  EXPECT_TRUE(contains(page, "| products | 1 | 1 |")) << page;
+  EXPECT_TRUE(contains(page, "model left out"));
+  EXPECT_TRUE(contains(text_of(report), "1 of 1 rows are understood"));
+  EXPECT_FALSE(metrics_of(report).empty());
+}
+
+TEST(ZooFacts, AreThoseOfTheGraph) {
+  const auto facts = zoo_facts("resnet50", 0);
+  ASSERT_TRUE(facts);
+  EXPECT_NEAR(facts->macs, 4.1e9, 0.1e9);  // K. He et al., arXiv 1512.03385: 3.8e9 with the stride elsewhere
+  EXPECT_NEAR(facts->parameters, 25.5e6, 0.5e6);
+  const auto shorter = zoo_facts("bert-large-squad", 128), longer = zoo_facts("bert-large-squad", 384);
+  ASSERT_TRUE(shorter && longer);
+  EXPECT_GT(longer->macs, 2.9 * shorter->macs);
+  EXPECT_FALSE(zoo_facts("resnet50", 384));
+  EXPECT_FALSE(zoo_facts("nothing", 0));
+}
+
+}  // namespace
+}  // namespace superstep::lab

@@ -50,6 +50,19 @@ TEST(IgnoredOptions, AreRefusedByName) {
            Call{"train mlp --on gc200 --tune", "--tune"},
            Call{"train mlp --on reference --memory-limit 2G", "--memory-limit"},
            Call{"train mlp --tune --micro-batch 8", "--micro-batch"},
+           Call{"predict mlp --on cpu --stack pytorch-eager", "--stack"},
+           Call{"predict mlp --on cpu --replicas 2", "--replicas"},
+           Call{"predict mlp --on cpu --pipeline auto", "--pipeline"},
+           Call{"predict mlp --on cpu --input-type u8", "--input-type"},
+           Call{"predict mlp --on cpu --largest", "--largest"},
+           Call{"predict mlp --on cpu --scaling weak", "--scaling"},
+           Call{"predict mlp --mode infer --loaders 3", "--loaders"},
+           Call{"predict mlp --mode infer --sample-seconds 0.1", "--sample-seconds"},
+           Call{"predict mlp --micro-batch 3 --batch 24", "--batch"},
+           Call{"sweep mlp --mode infer --loaders 3", "--loaders"},
+           Call{"advise mlp --price gc200=3", "--price"},
+           Call{"advise mlp --for latency --power gc200=80", "--power"},
+           Call{"advise mlp --samples 1000", "--samples"},
        }) {
     const Outcome outcome = run_program(testing::TempDir(), call.arguments);
     EXPECT_EQ(outcome.code, 2) << call.arguments << "\n" << outcome.errors;

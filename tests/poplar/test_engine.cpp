@@ -137,6 +137,17 @@ TEST(PoplarEngine, OptionsHaveNamesAndValues) {
   expect_throw<invalid_option>([&] { OptionFlags().at("x"); }, "'x' is not set");
 }
 
+// An option that would change results is not ignored without a word.
+TEST(PoplarEngine, SaysWhichOptionsAreNotComputed) {
+  Stream s;
+  testing::internal::CaptureStderr();
+  for (int i = 0; i < 2; ++i) Engine engine(s.graph, s.programs, {{"prng.enableStochasticRounding", "true"}});
+  Engine quiet(s.graph, s.programs, {{"debug.nanOverflowException", "false"}});
+  EXPECT_EQ(testing::internal::GetCapturedStderr(),
+            "poplar: the engine option prng.enableStochasticRounding has no effect: results are rounded to "
+            "nearest, ties to even\n");
+}
+
 TEST(PoplarEngine, ATileThatIsTooFullIsRefusedUnlessItIsAllowed) {
   Machine machine;
   Tensor t = machine.graph.addVariable(FLOAT, {160000}, "large");  // 640,000 B of 638,976 B

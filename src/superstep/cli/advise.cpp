@@ -10,6 +10,7 @@
 #include "superstep/base/option_range.h"
 #include "superstep/base/text.h"
 #include "superstep/cli/command.h"
+#include "superstep/cli/shared/heeded_options.h"
 #include "superstep/cli/shared/input_type.h"
 #include "superstep/cli/shared/model_options.h"
 #include "superstep/cli/shared/outcome.h"
@@ -159,7 +160,16 @@ void declare_advise(CLI::App& command) {
   command.add_option("--out", a->page, "write a page: ranking, roofline, what a wait buys")
       ->type_name("FILE.html");
   command.footer(footer);
-  command.callback([a] { advise(*a); });
+  command.callback([a, &command] {
+    refuse_given(command, a->goal == "cost" ? "" : "is for --for cost", {"--price"});
+    refuse_given(command, a->goal == "energy" ? "" : "is for --for energy", {"--power"});
+    refuse_given(command,
+                 a->goal == "cost" || a->goal == "time-to-quality"
+                     ? ""
+                     : "is for goals that count a whole training: cost, time-to-quality",
+                 {"--samples"});
+    advise(*a);
+  });
 }
 
 }  // namespace superstep::cli

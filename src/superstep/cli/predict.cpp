@@ -15,6 +15,7 @@
 #include "superstep/base/text.h"
 #include "superstep/cli/command.h"
 #include "superstep/cli/shared/chip_options.h"
+#include "superstep/cli/shared/heeded_options.h"
 #include "superstep/cli/shared/input_type.h"
 #include "superstep/cli/shared/model_options.h"
 #include "superstep/cli/shared/outcome.h"
@@ -368,12 +369,27 @@ void predict_processor(const Arguments& arguments, const machine::Machine& machi
   write_result(command_result("predict", arguments.workload, config, metrics, machine.id()));
 }
 
-void predict(const Arguments& given) {
+// Options of machines that are modelled, beside a processor whose plan is predicted, and of the other mode.
+void refuse_ignored(const CLI::App& command, const Arguments& given, bool processor) {
+  refuse_given(
+      command, processor ? "is an option of modeled machines, and the plan of a processor is predicted" : "",
+      {"--stack", "--accumulate", "--replicas", "--pipeline", "--units", "--device-iterations", "--loaders",
+       "--sample-seconds", "--input-type", "--recompute", "--largest", "--scaling", "--approximate"});
+  refuse_given(command,
+               given.mode == "infer" ? "is an option of training: samples that are served are in memory" : "",
+               {"--loaders", "--sample-seconds"});
+  refuse_given(command, !processor && given.micro_batch > 0 ? "says the same as --micro-batch" : "",
+               {"--batch"});
+}
+
+void predict(const Arguments& given, const CLI::App& command) {
+  if (given.machine == "cpu") refuse_ignored(command, given, true);
   if (given.machine == "cpu")
     return predict_processor(given, lab::this_computer(thread_count(), [](const std::string& what) {
                                if (!common().quiet) tell(what + "\n");
                              }));
   const machine::Machine machine = machine_of(given);
+  refuse_ignored(command, given, machine.processor().has_value());
   if (machine.processor()) return predict_processor(given, machine);
   if (given.measure > 0)
     throw Error(ErrorCode::invalid_argument, "only this computer can be measured", "--measure",
@@ -475,7 +491,7 @@ void declare_predict(CLI::App& command) {
   command.callback([a, &command] {
     for (const char* option : {"--accumulate", "--replicas", "--device-iterations", "--loaders"})
       if (command.count(option) > 0) a->said.insert(option);
-    predict(*a);
+    predict(*a, command);
   });
 }
 

@@ -8,6 +8,7 @@
 #include "superstep/base/error.h"
 #include "superstep/base/system/interrupt.h"
 #include "superstep/cli/command.h"
+#include "superstep/cli/shared/heeded_options.h"
 #include "superstep/cli/shared/input_type.h"
 #include "superstep/cli/shared/model_options.h"
 #include "superstep/cli/shared/outcome.h"
@@ -104,7 +105,12 @@ void declare_sweep(CLI::App& command) {
   add_shape_option(command, a->settings.model.shapes);
   command.add_flag("--all", a->all, "every configuration, in the order of the grid");
   command.footer(footer);
-  command.callback([a] { sweep(*a); });
+  command.callback([a, &command] {
+    refuse_given(command,
+                 a->mode == "infer" ? "is an option of training: samples that are served are in memory" : "",
+                 {"--loaders"});
+    sweep(*a);
+  });
 }
 
 }  // namespace superstep::cli

@@ -5,6 +5,7 @@
 #include <poplar/exceptions.hpp>
 
 #include "superstep/poplar/core/guard.h"
+#include "superstep/poplar/core/notes.h"
 #include "superstep/poplar/replicas/program_parts.h"
 
 namespace poplar {
@@ -26,6 +27,15 @@ std::string name_or(const DebugContext& context, const char* name) {
   return context.getPathName().empty() ? std::string(name) : context.getPathName();
 }
 
+// Rounding is to nearest, ties to even, and what is no number is a result like any other.
+void say_what_is_not_computed(bool stochastic, bool exceptions) {
+  if (stochastic)
+    core::say_once("stochastic rounding is asked for: results are rounded to nearest, ties to even");
+  if (exceptions)
+    core::say_once(
+        "exceptions of floating point are asked for: none is raised, NaN and infinity are results");
+}
+
 // Chosen: there is no generator behind them.
 std::uint32_t fixed_seed(std::size_t i) { return static_cast<std::uint32_t>(0x9e3779b9u * (i + 1)); }
 
@@ -43,13 +53,18 @@ Tensor cycleCount(Graph& graph, program::Sequence& sequence, unsigned tile, cons
   return cycleCount(graph, sequence, tile, SyncType::INTERNAL, context);
 }
 
-void setFloatingPointBehaviour(Graph&, program::Sequence&, const FloatingPointBehaviour&,
-                               const DebugContext&) {}
+void setFloatingPointBehaviour(Graph&, program::Sequence&, const FloatingPointBehaviour& asked,
+                               const DebugContext&) {
+  say_what_is_not_computed(asked.esr, asked.inv || asked.div0 || asked.oflo);
+}
 void setFloatingPointBehaviour(Graph&, program::Sequence&, const Tensor&, const DebugContext&) {}
-void setStochasticRounding(Graph&, program::Sequence&, bool, const DebugContext&) {}
+void setStochasticRounding(Graph&, program::Sequence&, bool enable, const DebugContext&) {
+  say_what_is_not_computed(enable, false);
+}
 
 Tensor getAndModifyFloatingPointBehaviour(Graph& graph, program::Sequence&, const FloatingPointBehaviour&,
-                                          const FloatingPointBehaviour&, const DebugContext& context) {
+                                          const FloatingPointBehaviour& set, const DebugContext& context) {
+  say_what_is_not_computed(set.esr, set.inv || set.div0 || set.oflo);
   const Tensor behaviour =
       graph.addVariable(UNSIGNED_INT, {graph.getTarget().getNumTiles()}, VariableMappingMethod::LINEAR,
                         name_or(context, "floatingPointBehaviour"));

@@ -2,6 +2,7 @@
 
 #include "superstep/base/text.h"
 #include "superstep/poplar/core/engine_data.h"
+#include "superstep/poplar/core/notes.h"
 
 namespace poplar::core {
 namespace {
@@ -93,6 +94,17 @@ constexpr std::string_view known_options[] = {
     "target.workerStackSizeInBytes",
 };
 
+// Those that would change what is computed, and what is computed here.
+struct Uncomputed {
+  std::string_view option, word;
+};
+constexpr Uncomputed uncomputed[] = {
+    {"prng.enableStochasticRounding", "results are rounded to nearest, ties to even"},
+    {"debug.floatPointOpException", "no exception is raised, NaN and infinity are results"},
+    {"debug.nanOverflowException", "no exception is raised, NaN and infinity are results"},
+    {"debug.checkForTileOverwrite", "tiles are not looked at for it"},
+};
+
 constexpr std::array<std::string_view, 3> reports{"autoReport.all", "autoReport.outputGraphProfile",
                                                   "autoReport.outputExecutionProfile"};
 
@@ -114,6 +126,10 @@ std::string report_file(const OptionFlags& options) {
 }
 
 bsp::CompileOptions compile_options(const OptionFlags& options) {
+  for (const Uncomputed& each : uncomputed)
+    if (const auto found = options.find(std::string(each.option)); found != options.end())
+      if (is_true(found->first, found->second))
+        say_once(fmt::format("the engine option {} has no effect: {}", each.option, each.word));
   bsp::CompileOptions result;
   result.allow_undefined_reads = true;  // legal: the value is any
   result.allow_vertex_aliases = true;

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "superstep/base/statistics.h"
-#include "superstep/edge/stream/socket.h"
+#include "superstep/edge/zeromq/socket.h"
 
 namespace superstep::bench {
 namespace {

@@ -49,7 +49,6 @@ TEST(IgnoredOptions, AreRefusedByName) {
            Call{"profile mlp --on gc200 --data x.npz", "--data"},
            Call{"train mlp --on gc200 --tune", "--tune"},
            Call{"train mlp --on reference --memory-limit 2G", "--memory-limit"},
-           Call{"train mlp --tune --micro-batch 8", "--micro-batch"},
            Call{"predict mlp --on cpu --stack pytorch-eager", "--stack"},
            Call{"predict mlp --on cpu --replicas 2", "--replicas"},
            Call{"predict mlp --on cpu --pipeline auto", "--pipeline"},

@@ -282,12 +282,11 @@ void declare_records_and_ranks(CLI::App& command, Arguments& arguments) {
       ->capture_default_str();
 }
 
-// What another target, or a search, decides.
+// What another target decides.
 void refuse_ignored(const CLI::App& command, const Arguments& arguments) {
   const run::TrainSettings& settings = arguments.settings;
   refuse_given(command, settings.target == "cpu" ? "" : "is of plans for --on cpu",
                {"--tune", "--memory-limit"});
-  refuse_given(command, arguments.tune ? "is what --tune searches for" : "", {"--micro-batch"});
 }
 
 }  // namespace

@@ -50,6 +50,7 @@ std::string first_bytes(const std::filesystem::path& path) {
 
 // What is neither of the others is left to the HDF5 library, which refuses with a reason.
 std::unique_ptr<ArrayFile> open_array_file(const std::filesystem::path& path) {
+  if (std::filesystem::is_directory(path) && is_shown_as_weights(path)) return open_weight_arrays(path);
   const std::string magic = first_bytes(path);
   if (magic == "\x93NUMPY")
     return std::make_unique<TensorArrays>(

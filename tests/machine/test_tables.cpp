@@ -81,7 +81,8 @@ TEST(Laws, NeighboursSayWhatTheLawDoesNot) {
   EXPECT_NEAR(laws.seconds_by_neighbours(far) / laws.seconds(far), 1, 1e-6);
 }
 
-// What the program keeps says the same as what was fitted; kernels that may not be kept are not.
+// What the program keeps says the same as what was fitted, to the digits of the files (places of neighbours
+// have four: equally near ones may change); kernels that may not be kept are not.
 TEST(Laws, AreKeptAsTheyWereFitted) {
   std::vector<MeasuredCall> calls = explained("a");
   for (MeasuredCall& call : calls) call.place = {std::log(call.terms.compute), std::log(call.terms.memory)};
@@ -97,7 +98,7 @@ TEST(Laws, AreKeptAsTheyWereFitted) {
   for (const MeasuredCall& call : calls) {
     EXPECT_NEAR(read.seconds(call) / laws.seconds(call), 1, 1e-3);
     if (call.may_be_kept) {
-      EXPECT_NEAR(read.seconds_by_neighbours(call) / laws.seconds_by_neighbours(call), 1, 0.02);
+      EXPECT_NEAR(read.seconds_by_neighbours(call) / laws.seconds_by_neighbours(call), 1, 0.05);
     }
   }
 }

@@ -291,5 +291,20 @@ TEST(Changes, WiderGroupsKeepEverythingButTheDepthwiseWeights) {
   EXPECT_EQ(added, 0);
 }
 
+// No machine whose program its host calls is ranked by a call that takes no time; a place that rests on a
+// guess says so.
+TEST(Advice, TreatsTheHostsCallAlikeAndNamesGuesses) {
+  AdviseSettings settings = settings_of("mlp", false);
+  settings.goal = Goal::latency;
+  settings.machines = {"groqchip", "gc200", "sn10"};
+  for (const MachineAdvice& one : advise(settings).machines) {
+    ASSERT_TRUE(one.best_option()) << one.machine.id();
+    EXPECT_DOUBLE_EQ(one.best_option()->prediction.host.call, 300e-6) << one.machine.id();
+    EXPECT_TRUE(std::ranges::any_of(one.reasons, [](const std::string& reason) {
+      return contains(reason, "rests on a guess: host_call 300 us");
+    })) << one.machine.id();
+  }
+}
+
 }  // namespace
 }  // namespace superstep::lab

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "superstep/base/error.h"
+#include "superstep/lab/advise/processor.h"
 #include "superstep/lab/machine/host_machine.h"
 #include "superstep/lab/machine/peak_kernels.h"
 #include "superstep/lab/processor/kernel_measurement.h"
@@ -119,6 +120,23 @@ machine::Machine measure_machine(std::uint64_t probes) {
 machine::Machine measured_machine() {
   static const machine::Machine box = measure_machine(16);
   return box;
+}
+
+// A processor that was measured has its place among the machines that are predicted.
+TEST(Advice, RanksAMeasuredProcessor) {
+  SearchSettings search{.trains = true, .goal = Goal::throughput, .most_samples = 32};
+  const std::vector<Option> options =
+      options_on_processor(measured_machine(), {.workload = "mlp"}, 1, search);
+  ASSERT_EQ(options.size(), 2U);
+  for (const Option& option : options) {
+    EXPECT_EQ(option.prediction.samples, 32);
+    EXPECT_TRUE(option.figure.known());
+    EXPECT_LE(option.figure.low, option.figure.value);
+    EXPECT_GE(option.figure.high, option.figure.value);
+  }
+  EXPECT_TRUE(best_of(options, Goal::throughput));
+  search.precisions = {"16.16"};
+  EXPECT_TRUE(options_on_processor(measured_machine(), {.workload = "mlp"}, 1, search).empty());
 }
 
 PlanSummary plan_of(const char* workload, std::int64_t batch, int threads = 1) {

@@ -9,6 +9,7 @@
 
 #include "superstep/lab/validate/tables/report.h"
 #include "superstep/lab/validate/tables/zoo_facts.h"
+#include "superstep/machine/rates/kept.h"
 #include "superstep/machine/rates/law.h"
 #include "tests/contains.h"
 
@@ -78,6 +79,46 @@ TEST(Laws, NeighboursSayWhatTheLawDoesNot) {
   MeasuredCall far = odd;
   far.place = {500, 500};
   EXPECT_NEAR(laws.seconds_by_neighbours(far) / laws.seconds(far), 1, 1e-6);
+}
+
+// What the program keeps says the same as what was fitted, to the digits of the files (places of neighbours
+// have four: equally near ones may change); kernels that may not be kept are not.
+TEST(Laws, AreKeptAsTheyWereFitted) {
+  std::vector<MeasuredCall> calls = explained("a");
+  for (MeasuredCall& call : calls) call.place = {std::log(call.terms.compute), std::log(call.terms.memory)};
+  calls.front().seconds *= 1.5;
+  calls.back().may_be_kept = false;
+  calls.back().place = {900, 900};  // no neighbour of the others
+  const FittedLaws laws(all_of(calls));
+  FittedLaws read;
+  machine::read_laws(machine::laws_text({&laws}), "laws", read);
+  machine::read_kernels(machine::kernels_text({&laws}), "kernels", read);
+  EXPECT_EQ(read.constants().size(), laws.constants().size());
+  EXPECT_EQ(read.neighbours().at("own | a").size(), calls.size() - 1);
+  for (const MeasuredCall& call : calls) {
+    EXPECT_NEAR(read.seconds(call) / laws.seconds(call), 1, 1e-3);
+    if (call.may_be_kept) {
+      EXPECT_NEAR(read.seconds_by_neighbours(call) / laws.seconds_by_neighbours(call), 1, 0.05);
+    }
+  }
+}
+
+TEST(Laws, DamagedFilesOfConstantsAreRefused) {
+  FittedLaws laws;
+  for (const char* wrong : {"a,1,1,1\n", "a,x,1,1,0,1,1,1\n", "a,1,0,1,0,1,1,1\n", "a,-1,1,1,0,1,1,1\n"})
+    EXPECT_THROW(machine::read_laws(wrong, "laws", laws), Error) << wrong;
+  EXPECT_THROW(machine::read_kernels("0.1 2 3\n", "kernels", laws), Error);
+  EXPECT_THROW(machine::read_kernels("= a | b\n0.1 two\n", "kernels", laws), Error);
+}
+
+TEST(Laws, TheProgramsOwnAreWhole) {
+  const FittedLaws& kept = machine::kept_laws();
+  EXPECT_TRUE(kept.knows("product"));
+  EXPECT_GT(kept.constants().size(), 100U);
+  for (const auto& [key, neighbours] : kept.neighbours()) {
+    ASSERT_FALSE(neighbours.empty()) << key;
+    for (const auto& one : neighbours) EXPECT_EQ(one.place.size(), neighbours.front().place.size()) << key;
+  }
 }
 
 class Tables : public ::testing::Test {

@@ -20,7 +20,7 @@ namespace superstep::cli {
 namespace {
 
 struct Arguments {
-  std::string file, machine, family, tables, folds, page;
+  std::string file, machine, family, tables, folds, page, keep;
   bool verbose = false;
   int fit = 0;
 };
@@ -152,7 +152,8 @@ void fit(const Arguments& arguments, const lab::ValidateOptions& options) {
 void validate_tables(const Arguments& arguments) {
   const std::vector<lab::Fold> folds =
       arguments.folds.empty() ? std::vector<lab::Fold>{} : lab::folds_from(arguments.folds);
-  const lab::TablesReport report = lab::report_tables(arguments.tables, folds, thread_count());
+  const lab::TablesReport report =
+      lab::report_tables(arguments.tables, folds, thread_count(), arguments.keep);
   if (!arguments.page.empty()) write_file_atomically(arguments.page, lab::page_of(report));
   if (!common().quiet) fmt::print("{}", lab::text_of(report));
   write_result(command_result("validate", "", {{"tables", arguments.tables}, {"folds", arguments.folds}},
@@ -199,6 +200,11 @@ void declare_validate(CLI::App& command) {
       .add_option("--folds", arguments->folds,
                   "of tables: what is left out of the fit in turn and judged by it: model, machine, source")
       ->type_name("NAME,...");
+  command
+      .add_option("--keep-rates", arguments->keep,
+                  "of tables: a folder for laws.csv and kernels.csv, fitted over all rows (machines/rates)")
+      ->type_name("DIR")
+      ->check(CLI::ExistingDirectory);
   command.add_option("--out", arguments->page, "of tables: the same as a page (Markdown)")->type_name("FILE");
   command
       .add_option("--on", arguments->machine,

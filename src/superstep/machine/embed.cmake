@@ -1,10 +1,10 @@
 # Writes files of facts into a C++ source:
-# cmake -DFOLDER=machines -DFILES="gc2;gc200" -DFUNCTION=built_in_files -DOUTPUT=x.cpp -P embed.cmake
-set(text "// Made from TOML files when the program is built.\n#include \"superstep/machine/built_in.h\"\n\n")
-string(APPEND text "namespace superstep::machine {\n\nstd::span<const BuiltIn> ${FUNCTION}() {\n  static constexpr BuiltIn files[] = {\n")
+# cmake -DFOLDER=machines -DFILES="gc2;gc200" -DENDING=toml -DFUNCTION=built_in_files -DOUTPUT=x.cpp -P embed.cmake
+set(text "// Made from files of facts when the program is built.\n#include \"superstep/machine/built_in.h\"\n\n")
+string(APPEND text "namespace superstep::machine {\n\nusing namespace std::literals;\n\nstd::span<const BuiltIn> ${FUNCTION}() {\n  static constexpr BuiltIn files[] = {\n")
 foreach(id ${FILES})
-  file(READ ${FOLDER}/${id}.toml content)
-  string(APPEND text "      {\"${id}\", R\"toml(${content})toml\"},\n")
+  file(READ ${FOLDER}/${id}.${ENDING} content)
+  string(APPEND text "      {\"${id}\", R\"toml(${content})toml\"sv},\n")
 endforeach()
 string(APPEND text "  };\n  return files;\n}\n\n}  // namespace superstep::machine\n")
 file(WRITE ${OUTPUT} "${text}")

@@ -207,7 +207,7 @@ double uncertainty_of(const CostModel& model, const Parts& step) {
       {step.memory / total, std::hypot(relative("rearrange_rate") / 2, relative("memory_rate"))},
       {step.launch / total, launch},
       {step.collective / total, std::hypot(relative("link_rate"), relative("link_efficiency"))},
-      {step.fill / total, relative("section_switch") / 2}};
+      {step.fill / total, std::hypot(relative("section_switch") / 2, relative("operator_cycles"))}};
   double sum = 0;
   for (const auto& [share, uncertainty] : terms) sum += share * uncertainty * share * uncertainty;
   return std::sqrt(sum);

@@ -149,7 +149,7 @@ constexpr ConstantSpec static_stream[] = {
     {"link_rate", "B/s", "one link, one way"},
     {"host_rate", "B/s", "to and from the host"},
     {"host_latency", "s", "each way", 10e-6},
-    host_call(0),
+    host_call(300e-6),
     host_sample,
     host_feed_rate,
     group_units,

@@ -12,8 +12,10 @@
 #include "superstep/base/text.h"
 #include "superstep/base/thread_pool.h"
 #include "superstep/lab/advise/here.h"
+#include "superstep/lab/advise/processor.h"
 #include "superstep/lab/advise/reasons.h"
 #include "superstep/lab/graphs_by_batch.h"
+#include "superstep/lab/processor/prediction.h"
 #include "superstep/lab/question.h"
 
 namespace superstep::lab {
@@ -26,7 +28,9 @@ bool only_serves(const Machine& machine) { return machine.style() == machine::St
 
 std::vector<Machine> asked_machines(const AdviseSettings& settings) {
   std::vector<Machine> asked;
-  for (const std::string& name : settings.machines) asked.push_back(machine::find_machine(name));
+  for (const std::string& name : settings.machines)
+    asked.push_back(name == "cpu" ? this_computer(settings.threads, [](const std::string&) {})
+                                  : machine::find_machine(name));
   if (settings.machines.empty()) asked = machine::machines();
   return asked;
 }
@@ -78,6 +82,19 @@ void find_best(MachineAdvice& advice, const SearchSettings& search) {
   if (const Option* best = best_of(advice.options, search.goal))
     advice.best = static_cast<int>(best - advice.options.data());
   advice.reasons = reasons_of(advice.options, advice.best_option(), search);
+  if (const Option* best = advice.best_option()) add_guesses(advice.machine, *best, advice.reasons);
+}
+
+// A processor whose kernels were measured is ranked among the others, by the plans that would run on it.
+void add_processor(MachineAdvice& advice, const run::Model& model, int threads,
+                   const SearchSettings& search) {
+  try {
+    advice.options = options_on_processor(advice.machine, model.settings(), threads, search);
+    find_best(advice, search);
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::unsupported) throw;
+    advice.reasons = {error.message()};
+  }
 }
 
 MachineAdvice advice_on(const Machine& machine, GraphsByBatch& graphs, const run::Model& model,
@@ -94,6 +111,10 @@ MachineAdvice advice_on(const Machine& machine, GraphsByBatch& graphs, const run
   search.context.unit_price = number_for(settings.prices, machine.id());
   if (settings.goal == Goal::cost && search.context.unit_price == 0) {
     advice.reasons = {fmt::format("no price given (--price {}=...)", machine.id())};
+    return advice;
+  }
+  if (machine.processor()) {
+    add_processor(advice, model, settings.threads, search);
     return advice;
   }
   advice.options = options_on(

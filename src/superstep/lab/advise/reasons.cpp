@@ -129,6 +129,26 @@ std::vector<std::string> why_none(const std::vector<Option>& options, const Sear
 
 }  // namespace
 
+void add_guesses(const machine::Machine& machine, const Option& best, std::vector<std::string>& reasons) {
+  constexpr double good_part = 0.1;  // of a call (chosen)
+  const machine::Prediction& prediction = best.prediction;
+  const std::pair<const char*, double> parts[] = {{"host_call", prediction.host.call},
+                                                  {"operator_cycles", prediction.step.fill},
+                                                  {"section_switch", prediction.step.fill}};
+  for (const auto& [name, seconds] : parts)
+    for (const machine::Constant& constant : machine.constants()) {
+      if (constant.name != name || constant.kind != machine::Kind::guess) continue;
+      const double share = seconds / fed_seconds(prediction).value;
+      if (share < good_part) continue;
+      const auto amount = [&](double value) {
+        return constant.unit == "s" ? format_seconds(value) : fmt::format("{:g} {}", value, constant.unit);
+      };
+      reasons.push_back(fmt::format("{:.0f} % of a call rests on a guess: {} {} ({} to {})", 100 * share,
+                                    name, amount(constant.value), amount(constant.low),
+                                    amount(constant.high)));
+    }
+}
+
 std::string split_of(const PredictSettings& settings) {
   std::vector<std::string> shares, words;
   for (const int share : settings.pipeline) shares.push_back(fmt::format("{}", share));

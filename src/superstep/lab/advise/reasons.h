@@ -19,4 +19,8 @@ std::string split_of(const machine::PredictSettings& settings);
 // What takes most of a fed step: "compute", "memory", "host link" ...
 std::string bound_of(const Option& option);
 
+// Where a good part of a call rests on a constant that nobody has measured: "73 % of a call is a guess:
+// host_call 300 us (100 us to 1 ms)".
+void add_guesses(const machine::Machine& machine, const Option& best, std::vector<std::string>& reasons);
+
 }  // namespace superstep::lab

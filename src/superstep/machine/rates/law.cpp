@@ -145,7 +145,8 @@ FittedLaws::FittedLaws(const std::vector<const MeasuredCall*>& calls) {
   }
   for (const MeasuredCall* call : calls)
     if (!call->place.empty())
-      neighbours_[call->keys[0]].push_back({call->place, std::log(call->seconds / seconds(*call))});
+      neighbours_[call->keys[0]].push_back(
+          {call->place, std::log(call->seconds / seconds(*call)), call->may_be_kept});
 }
 
 const LawConstants* FittedLaws::find(const MeasuredCall& call) const {

@@ -35,7 +35,8 @@ struct MeasuredCall {
   Terms terms;
   std::vector<double> place;  // logarithms of what it is of, for its neighbours; empty: it takes none
   double seconds = 0, weight = 1;
-  std::string group;  // model or machine, of which a level wants several
+  bool may_be_kept = true;  // the licence of its table lets the program have it
+  std::string group;        // model or machine, of which a level wants several
 };
 
 class FittedLaws {
@@ -51,11 +52,17 @@ class FittedLaws {
   bool knows(const std::string& key) const { return constants_.contains(key); }
   const std::map<std::string, LawConstants>& constants() const { return constants_; }
 
- private:
+  // What a measured call took over the law, as a logarithm.
   struct Neighbour {
     std::vector<double> place;
     double residual = 0;
+    bool may_be_kept = true;
   };
+  const std::map<std::string, std::vector<Neighbour>>& neighbours() const { return neighbours_; }
+  void add(const std::string& key, const LawConstants& constants) { constants_[key] = constants; }
+  void add(const std::string& key, Neighbour neighbour) { neighbours_[key].push_back(std::move(neighbour)); }
+
+ private:
   const LawConstants* find(const MeasuredCall& call) const;
 
   std::map<std::string, LawConstants> constants_;

@@ -108,6 +108,8 @@ TableCall call_of(const PublishedTable& table, std::size_t row, const TableFacts
   }
   call.call.seconds = call.is_rate ? call.amount / call.published : call.published / call.amount;
   call.call.group = call.model;
+  call.call.may_be_kept =
+      call.source.find("Apache-2.0") != std::string::npos || call.source.find("MIT") != std::string::npos;
   return call;
 }
 

@@ -11,6 +11,7 @@
 #include "superstep/base/statistics.h"
 #include "superstep/base/thread_pool.h"
 #include "superstep/lab/validate/application_rows.h"
+#include "superstep/machine/rates/kept.h"
 
 namespace superstep::lab {
 namespace {
@@ -32,6 +33,7 @@ std::string left_out(const TableCall& call, Fold fold) {
     case Fold::model: return fmt::format("{}", group_of(call.model));
     case Fold::machine: return call.machine;
     case Fold::source: return call.source;
+    case Fold::kept: return {};
   }
   return {};
 }
@@ -90,7 +92,8 @@ void set_one_share(Calls& calls) {
 }  // namespace
 
 const char* name_of(Fold fold) {
-  constexpr const char* names[] = {"seen", "model left out", "machine left out", "source left out"};
+  constexpr const char* names[] = {"seen", "model left out", "machine left out", "source left out",
+                                   "as the program has it"};
   return names[static_cast<std::size_t>(fold)];
 }
 
@@ -129,6 +132,9 @@ Folded fold_calls(const std::vector<TableCall>& calls, const std::vector<Fold>& 
   for (auto& [law, of] : by_law) {
     set_one_share(of);
     folded.laws[law];
+    for (FoldedCall* call : of)
+      call->seconds[static_cast<std::size_t>(Fold::kept)] =
+          machine::kept_laws().seconds_by_neighbours(call->of->call);
   }
   std::vector<Fold> all{Fold::none};
   all.insert(all.end(), folds.begin(), folds.end());
@@ -257,7 +263,7 @@ std::vector<FamilyErrors> errors_by_family(const Folded& folded, const std::vect
     laws[call.of->family].insert(call.of->call.keys[3]);
     laws["all that is understood"].insert(call.of->call.keys[3]);
   }
-  std::vector<Fold> all{Fold::none};
+  std::vector<Fold> all{Fold::kept, Fold::none};
   all.insert(all.end(), folds.begin(), folds.end());
   std::vector<FamilyErrors> errors;
   for (const auto& [family, cells] : by_family) {

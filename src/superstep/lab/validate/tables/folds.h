@@ -13,9 +13,10 @@ namespace superstep::lab {
 // All rows of a folder's tables: every *.csv with the columns of applications and primitives.
 std::vector<TableCall> read_calls(const std::filesystem::path& folder);
 
-enum class Fold : std::uint8_t { none, model, machine, source };
-constexpr std::size_t fold_count = 4;
-const char* name_of(Fold fold);  // "seen", "model left out", ...
+// none: fitted over all rows of the folder; kept: by the constants that the program has, whatever the folder.
+enum class Fold : std::uint8_t { none, model, machine, source, kept };
+constexpr std::size_t fold_count = 5;
+const char* name_of(Fold fold);  // "seen", "model left out", ..., "as the program has it"
 
 // Seconds of each call under each fold; 0: nothing is known of it there.
 struct FoldedCall {

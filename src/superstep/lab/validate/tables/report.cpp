@@ -7,7 +7,9 @@
 #include <cmath>
 
 #include "superstep/base/error.h"
+#include "superstep/base/file.h"
 #include "superstep/base/text.h"
+#include "superstep/machine/rates/kept.h"
 
 namespace superstep::lab {
 namespace {
@@ -28,7 +30,8 @@ const FamilyErrors::Of& of(const FamilyErrors& family, Fold fold) {
 }
 
 std::vector<Fold> shown(const TablesReport& report) {
-  std::vector<Fold> all{Fold::none};
+  std::vector<Fold> all{Fold::kept};
+  if (!report.folds.empty()) all.push_back(Fold::none);
   all.insert(all.end(), report.folds.begin(), report.folds.end());
   return all;
 }
@@ -64,9 +67,9 @@ Cells shares_table(const TablesReport& report) {
     for (const Fold fold : shown(report)) {
       const FamilyErrors::Of& errors = of(family, fold);
       if (family.understood == 0) continue;
-      cells.rows.push_back({family.family, fold == Fold::none ? "nothing" : name_of(fold),
-                            fmt::format("{:.2f}", errors.bias), percent(errors.within10),
-                            percent(errors.within30), factor(errors.half_width), percent(errors.inside)});
+      cells.rows.push_back({family.family, name_of(fold), fmt::format("{:.2f}", errors.bias),
+                            percent(errors.within10), percent(errors.within30), factor(errors.half_width),
+                            percent(errors.inside)});
     }
   return cells;
 }
@@ -113,9 +116,16 @@ std::vector<Fold> folds_from(const std::string& names) {
   return folds;
 }
 
-TablesReport report_tables(const std::filesystem::path& folder, const std::vector<Fold>& folds, int threads) {
+TablesReport report_tables(const std::filesystem::path& folder, const std::vector<Fold>& folds, int threads,
+                           const std::filesystem::path& keep_in) {
   const std::vector<TableCall> calls = read_calls(folder);
   const Folded folded = fold_calls(calls, folds, threads);
+  if (!keep_in.empty()) {
+    std::vector<const machine::FittedLaws*> laws;
+    for (const auto& [name, law] : folded.laws) laws.push_back(&law);
+    write_file_atomically(keep_in / "laws.csv", machine::laws_text(laws));
+    write_file_atomically(keep_in / "kernels.csv", machine::kernels_text(laws));
+  }
   TablesReport report{.rows = calls.size(),
                       .understood = static_cast<std::size_t>(std::ranges::count_if(
                           calls, [](const TableCall& call) { return call.understood(); })),
@@ -172,7 +182,7 @@ std::vector<Metric> metrics_of(const TablesReport& report) {
   if (report.families.empty()) return metrics;
   const FamilyErrors& all = report.families.back();
   add("constants", static_cast<double>(all.constants));
-  constexpr std::array prefixes{"seen", "model_left_out", "machine_left_out", "source_left_out"};
+  constexpr std::array prefixes{"seen", "model_left_out", "machine_left_out", "source_left_out", "kept"};
   for (const Fold fold : shown(report)) {
     const std::string prefix = prefixes[static_cast<std::size_t>(fold)];
     add(prefix + "_median_error", of(all, fold).median);

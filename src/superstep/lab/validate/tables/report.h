@@ -12,13 +12,15 @@ namespace superstep::lab {
 
 struct TablesReport {
   std::size_t rows = 0, understood = 0;
-  std::vector<Fold> folds;                                   // beside what was seen
+  std::vector<Fold> folds;                                   // beside what the program has
   std::vector<FamilyErrors> families;                        // the last one is all that is understood
   std::vector<std::pair<std::string, std::size_t>> reasons;  // of what is not, most first
 };
 
-// Reads, fits and judges. Throws Error (bad_file).
-TablesReport report_tables(const std::filesystem::path& folder, const std::vector<Fold>& folds, int threads);
+// Reads, fits and judges; `keep_in`: a folder that what was fitted over all rows is written to, as the
+// program has it (machines/rates/). Throws Error (bad_file).
+TablesReport report_tables(const std::filesystem::path& folder, const std::vector<Fold>& folds, int threads,
+                           const std::filesystem::path& keep_in = {});
 
 // "model,machine". Throws Error (invalid_argument).
 std::vector<Fold> folds_from(const std::string& names);

@@ -1,0 +1,24 @@
+// The constants and the measured kernels that the program has: machines/rates/laws.csv and kernels.csv, which
+// `superstep validate --tables DIR --keep-rates FOLDER` writes.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "superstep/machine/rates/law.h"
+
+namespace superstep::machine {
+
+// Texts of both files, of all laws together. Kernels are those that may be kept.
+std::string laws_text(const std::vector<const FittedLaws*>& laws);
+std::string kernels_text(const std::vector<const FittedLaws*>& laws);
+
+// What such texts say; `where` stands in messages. Throws Error (bad_file), naming the line.
+void read_laws(std::string_view text, const std::string& where, FittedLaws& to);
+void read_kernels(std::string_view text, const std::string& where, FittedLaws& to);
+
+// Those of the program.
+const FittedLaws& kept_laws();
+
+}  // namespace superstep::machine

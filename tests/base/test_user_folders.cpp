@@ -60,7 +60,9 @@ TEST_F(UserFolders, AreTheProgramsOwnWhereItsVariableSaysSo) {
 
 TEST_F(UserFolders, AreForTheUserAloneWhereTheyAreMade) {
   const mode_t mask = ::umask(0);
-  const std::filesystem::path folders[] = {user_data_folder(), user_cache_folder()};
+  setenv("SUPERSTEP_HOME", (folder_ / "a/own").c_str(), 1);
+  const std::filesystem::path cache = user_cache_folder(),
+                              folders[] = {cache, user_data_folder(), folder_ / "a"};
   ::umask(mask);
   for (const fs::path& folder : folders)
     EXPECT_EQ(fs::status(folder).permissions() & fs::perms::mask, fs::perms::owner_all) << folder;

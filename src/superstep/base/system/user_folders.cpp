@@ -7,6 +7,7 @@
 
 #include <cstdlib>
 #include <system_error>
+#include <vector>
 
 #include "superstep/base/error.h"
 #include "superstep/base/file.h"
@@ -54,9 +55,11 @@ fs::path home() {
 // what is kept says what the user works on.
 fs::path made(fs::path folder) {
   std::error_code ignored;
-  const bool anew = !fs::exists(folder, ignored);
+  std::vector<fs::path> anew;  // those above it, too
+  for (fs::path each = folder; !each.empty() && !fs::exists(each, ignored); each = each.parent_path())
+    anew.push_back(each);
   make_folder(folder);
-  if (anew) ::chmod(folder.c_str(), 0700);
+  for (const fs::path& each : anew) ::chmod(each.c_str(), 0700);
   return folder;
 }
 

@@ -50,6 +50,7 @@ class Socket::Implementation {
     set(ZMQ_SNDHWM, settings.high_water);
     set(ZMQ_RCVHWM, settings.high_water);
     set(ZMQ_LINGER, static_cast<int>(settings.linger.count()));
+    set(ZMQ_HANDSHAKE_IVL, handshake_ms);
     zmq_setsockopt(socket_, ZMQ_MAXMSGSIZE, &settings.most_bytes, sizeof settings.most_bytes);
     if (kind == SocketKind::subscribe) zmq_setsockopt(socket_, ZMQ_SUBSCRIBE, "", 0);
     if (settings.tells_of_connection) watch();
@@ -111,6 +112,7 @@ class Socket::Implementation {
 
  private:
   static constexpr std::size_t most_parts = 16;
+  static constexpr int handshake_ms = 10'000;  // who has not said by then what it is holds its place no more
 
   void set(int option, int value) { zmq_setsockopt(socket_, option, &value, sizeof value); }
   void guard(const Settings& settings, bool bound) try {

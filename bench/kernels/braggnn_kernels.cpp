@@ -69,11 +69,10 @@ class Bragg {
     s_.add("backward", name + " dx", std::move(kernel), inputs, {dx});
   }
 
-  void weight_layer(const std::string& name, Convolution c, void* x, void* dy) {
-    c.bias_gradient = true;
+  void weight_layer(const std::string& name, const Convolution& c, void* x, void* dy) {
     Prepared kernel = convolution_weight_gradient().prepare(c);
     void* dw = kernel ? parameters("dw " + name, c, (*kernel)->info().weights) : nullptr;
-    s_.add("backward", name + " dw", std::move(kernel), {x, dy}, {dw, s_.tensor("db " + name, c.y.channels)});
+    s_.add("backward", name + " dw", std::move(kernel), {x, dy}, {dw});
   }
 
   // A product a sample of matrices [position][sample][channel] or scores [sample][position][position].

@@ -148,12 +148,11 @@ void add_layer(Sequence& s, const Layer& l, std::int64_t batch, ElementType type
           l.times);
   }
   c.epilogue = Epilogue();
-  c.bias_gradient = true;
   Prepared update = convolution_weight_gradient().prepare(c);
   void* dw = update ? s.tensor("dw" + name, static_cast<std::int64_t>(packed_elements(
                                                 weight_transfer(c, (*update)->info().weights))))
                     : nullptr;
-  s.add("weights", name, std::move(update), {x, y}, {dw, s.tensor("db" + name, l.out)}, l.times);
+  s.add("weights", name, std::move(update), {x, y}, {dw}, l.times);
 }
 
 int measure(const std::string& model, ElementType type, std::int64_t batch) {

@@ -55,7 +55,7 @@ TEST(GraphNetworkPage, ItsCommandsWork) {
     const Outcome outcome = run_program(folder / "", command);
     EXPECT_EQ(outcome.code, 0) << command << '\n' << outcome.output << outcome.errors;
     if (command.starts_with("train"))
-      EXPECT_TRUE(contains(outcome.output + outcome.errors, "trained: 6 of 6 initialisers"));
+      EXPECT_TRUE(contains(outcome.output + outcome.errors, "trained: 6 of 6 initializers"));
   }
   // Neighbours say more of a node's class than its own features do.
   EXPECT_GT(metric_in(folder / "answers.json", "accuracy"), alone + 0.1);

@@ -87,8 +87,8 @@ TEST(OwnModelPage, ItsCommandsWork) {
     EXPECT_EQ(outcome.code, 0) << command << '\n' << outcome.output << outcome.errors;
     said += outcome.output + outcome.errors;
   }
-  for (const char* words : {"trained: 4 of 5 initialisers, 122 values; not: gain",
-                            "trained: 3 of 5 initialisers, 14 values; not: stem.weight, stem.bias"})
+  for (const char* words : {"trained: 4 of 5 initializers, 122 values; not: gain",
+                            "trained: 3 of 5 initializers, 14 values; not: stem.weight, stem.bias"})
     EXPECT_TRUE(contains(said, words)) << words << '\n' << said;
 }
 

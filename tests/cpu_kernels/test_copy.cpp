@@ -83,6 +83,16 @@ TEST(Copy, moves_every_element_and_no_other) {
   });
 }
 
+// Of a dense [N, C, H, W] tensor into an HWNC image.
+StridedCopy from_nchw(const Image& image) {
+  const std::int64_t plane = image.height * image.width;
+  return {{image.height, image.width, image.batch, image.channels},
+          {image.width, 1, image.channels * plane, plane},
+          {image.row_stride, image.batch * image.column_stride, image.column_stride, 1},
+          ElementType::f32,
+          image.type};
+}
+
 TEST(Copy, takes_user_tensors_into_images_and_back) {
   for_each_instruction_set([] {
     for (std::int64_t channels : {1, 3, 16, 37}) {
@@ -93,7 +103,10 @@ TEST(Copy, takes_user_tensors_into_images_and_back) {
       GuardedBuffer inside(ElementType::f32, extent_of(image));
       user.fill_random(1);
       run_kernel(*require_kernel(prepare(from_nchw(image))), {user.data()}, {inside.data()});
-      run_kernel(*require_kernel(prepare(to_nchw(image))), {inside.data()}, {back.data()});
+      StridedCopy out = from_nchw(image);
+      std::swap(out.x_strides, out.y_strides);
+      std::swap(out.x_type, out.y_type);
+      run_kernel(*require_kernel(prepare(out)), {inside.data()}, {back.data()});
       EXPECT_EQ(user.get((1 * channels + channels - 1) * 35 + 2 * 7 + 6),
                 inside.get(address_of(image, 2, 6, 1, channels - 1)));
       for (std::int64_t i = 0; i < user.size(); ++i) ASSERT_EQ(user.get(i), back.get(i));

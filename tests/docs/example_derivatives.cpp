@@ -14,7 +14,7 @@ namespace superstep::transform {
 namespace {
 
 // [derivatives]
-// Particles on a line, joined to their neighbours by springs of rest length 1: half the sum of squares of
+// Particles on a line, joined to their neighbors by springs of rest length 1: half the sum of squares of
 // what each spring is stretched by.
 Var spring_energy(Var positions) {
   const std::int64_t count = positions.shape()[0];

@@ -78,7 +78,7 @@ TEST(Trained, AVectorIsNoBiasWhereNoWeightIsBefore) {
                    node("Add", {"scaled", "offset"}, {"y"})},
                   {numbered("mean", {6}), numbered("deviation", {6}), numbered("w", {6, 3}),
                    numbered("unit", {3}), numbered("offset", {3})});
-  EXPECT_EQ(trained(parts), (Names{"w"})) << "what data are normalised by is no weight";
+  EXPECT_EQ(trained(parts), (Names{"w"})) << "what data are normalized by is no weight";
 }
 
 TEST(Trained, NormalisationsTakenApart) {
@@ -155,7 +155,7 @@ TEST(Trained, WhatIsNamedOrNotByPatterns) {
   EXPECT_EQ(trained(parts, {.train = {"*"}, .freeze = {"*.w"}}), (Names{"gain"}));
   expect_error(
       ErrorCode::invalid_argument,
-      {"no floating initialiser of the model is called so", "--train gian", "did you mean 'gain'"}, [&] {
+      {"no floating initializer of the model is called so", "--train gian", "did you mean 'gain'"}, [&] {
         parse(parts).import({.parameters_as_state = true, .choice = {.train = {"gian"}, .freeze = {}}});
       });
 }
@@ -186,11 +186,11 @@ TEST(Trained, WhatTheFileSaysOfItself) {
 TEST(Trained, TheListIsAShortOne) {
   std::vector<Initializer> all{{"w", 1200, Initializer::Kind::trained},
                                {"mean", 3, Initializer::Kind::statistics}};
-  EXPECT_EQ(to_string(all), "trained: 1 of 2 initialisers, 1,200 values; kept up to date: 1 statistics");
+  EXPECT_EQ(to_string(all), "trained: 1 of 2 initializers, 1,200 values; kept up to date: 1 statistics");
   for (const char* name : {"eps", "mask", "two"}) all.push_back({name, 1, Initializer::Kind::kept});
   EXPECT_EQ(
       to_string(all, 2),
-      "trained: 1 of 5 initialisers, 1,200 values; kept up to date: 1 statistics; not: eps, mask and 1 more");
+      "trained: 1 of 5 initializers, 1,200 values; kept up to date: 1 statistics; not: eps, mask and 1 more");
 }
 
 // Scales of a Resize are read by a shape: as state they could not be.

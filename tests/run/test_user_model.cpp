@@ -81,7 +81,7 @@ TEST_F(UserModels, TakeAnyBatchWhereTheFileLeavesItOpen) {
       const graph::Graph graph = model.build(batch);
       EXPECT_EQ(graph.type(graph.inputs()[0]).shape, (Shape{batch, 4}));
       EXPECT_EQ(graph.type(graph.outputs()[0].value).shape, (Shape{batch, 3}));
-      EXPECT_EQ(graph.states().size(), 2U) << "floating initialisers are parameters";
+      EXPECT_EQ(graph.states().size(), 2U) << "floating initializers are parameters";
     }
     EXPECT_EQ(model.workload().parameters, 4 * 6 + 6 * 3);
     EXPECT_EQ(model.workload().inputs.at(0).shape, (Shape{4})) << "of one sample";
@@ -409,7 +409,7 @@ TEST_F(UserModels, TrainOnSeveralGraphs) {
   std::vector<std::string> told;
   train(settings, {.out = folder_ / "run", .tell = [&](const std::string& line) { told.push_back(line); }});
   ASSERT_EQ(told.size(), 1U);
-  EXPECT_EQ(told[0], "trained: 2 of 2 initialisers, 30 values");
+  EXPECT_EQ(told[0], "trained: 2 of 2 initializers, 30 values");
   const auto log = RunDirectory::open(folder_ / "run").read_log();
   EXPECT_LT(log[11].at("loss").get<double>(), 0.9 * log[0].at("loss").get<double>());
   EXPECT_TRUE(log[11].contains("rmse"));

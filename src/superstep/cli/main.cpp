@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <new>
@@ -154,7 +153,15 @@ void require_stack() {
               "raise the limit: ulimit -s 8192");
 }
 
-void declare_all(CLI::App& program) {
+// Whether the options of this command matter to a call of these words: some thousand options take
+// milliseconds to declare, which every call would pay for. Who asks what there is asks for all.
+bool is_asked_for(const Command& command, const std::vector<std::string>& words) {
+  return std::ranges::any_of(words, [&](const std::string& word) {
+    return word == command.name || word == "completion" || word == "man" || word == asked_to_describe;
+  });
+}
+
+void declare_all(CLI::App& program, const std::vector<std::string>& words) {
   program.set_version_flag("--version", "superstep " SUPERSTEP_VERSION);
   program.require_subcommand(1);
   program.footer(
@@ -165,7 +172,7 @@ void declare_all(CLI::App& program) {
   for (const Command& command : commands()) {
     CLI::App* added = program.add_subcommand(command.name, command.summary);
     added->group(command.group);
-    if (!declare_here(command, *added)) continue;
+    if (!is_asked_for(command, words) || !declare_here(command, *added)) continue;
     declare_common(*added, command.has_result);
     try_output_paths(*added);
   }
@@ -206,8 +213,8 @@ int run(int argc, char** argv) {
       "Superstep: compiles scientific machine-learning models, trains and serves them, and predicts how "
       "they run on AI accelerators.",
       "superstep");
-  declare_all(program);
   std::vector<std::string> words{argv + 1, argv + argc};
+  declare_all(program, words);
   if (words == std::vector<std::string>{asked_to_describe}) {
     describe_this_wing(describe(program));
     return 0;
@@ -236,11 +243,7 @@ int run(int argc, char** argv) {
 // What came while another program went on in this one (cli/wing.cpp) has waited.
 static void heed_signals(int, char**, char**) {
   superstep::watch_for_interrupts();
-  sigset_t stops;
-  sigemptyset(&stops);
-  sigaddset(&stops, SIGINT);
-  sigaddset(&stops, SIGTERM);
-  ::sigprocmask(SIG_UNBLOCK, &stops, nullptr);
+  superstep::cli::hold_stops(false);
 }
 [[gnu::section(".preinit_array"), gnu::used]] static void (*const heeded_early)(int, char**,
                                                                                 char**) = heed_signals;

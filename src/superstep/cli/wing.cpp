@@ -65,6 +65,13 @@ std::vector<std::string> other_wings() {
 
 }  // namespace
 
+void hold_stops(bool hold) {
+  sigset_t stops;
+  sigemptyset(&stops);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGXCPU}) sigaddset(&stops, signal);
+  ::sigprocmask(hold ? SIG_BLOCK : SIG_UNBLOCK, &stops, nullptr);
+}
+
 bool declare_here(const Command& command, CLI::App& app) {
   if (command.declare) {
     command.declare(app);
@@ -84,12 +91,7 @@ void go_on_in(const std::string& wing) {
     throw Error(ErrorCode::not_found, "this command is in a program of its own, which is not there",
                 program.string(),
                 "'make wings' in the sources of Superstep builds it; installations have it");
-  // Until the next program looks for them (main), signals wait.
-  sigset_t stops;
-  sigemptyset(&stops);
-  sigaddset(&stops, SIGINT);
-  sigaddset(&stops, SIGTERM);
-  ::sigprocmask(SIG_BLOCK, &stops, nullptr);
+  hold_stops(true);  // until the next program looks for them
   if (interrupted()) throw Error(ErrorCode::interrupted, "before the work began");
   std::vector<std::string> command{program.string()};
   command.insert(command.end(), common().words.begin(), common().words.end());

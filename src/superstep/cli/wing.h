@@ -33,6 +33,10 @@ bool declare_here(const Command& command, CLI::App& app);
 // Error (not_found, io) where that cannot be, and Error (interrupted) where the user has asked to stop.
 [[noreturn]] void go_on_in(const std::string& wing);
 
+// The signals that stop a command in order wait from now on, or no more: none is lost while one program takes
+// another's place.
+void hold_stops(bool hold);
+
 // In `program` the commands of other wings as those programs describe them, where they are beside this one.
 void complete_by_wings(CommandText& program);
 

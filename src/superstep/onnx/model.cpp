@@ -77,7 +77,7 @@ std::string to_string(const std::vector<Initializer>& initializers, std::size_t 
     statistics += initializer.kind == Initializer::Kind::statistics;
     if (initializer.kind == Initializer::Kind::kept) kept.push_back(printable(initializer.name));
   }
-  std::string text = fmt::format("trained: {} of {} initialisers, {} values", trained, initializers.size(),
+  std::string text = fmt::format("trained: {} of {} initializers, {} values", trained, initializers.size(),
                                  format_count(static_cast<double>(values)));
   if (statistics > 0) text += fmt::format("; kept up to date: {} statistics", statistics);
   if (kept.empty()) return text;

@@ -19,7 +19,7 @@ void require_found(const std::vector<std::string>& patterns, const std::vector<s
                    const char* option) {
   for (const std::string& pattern : patterns)
     if (std::ranges::none_of(names, [&](const std::string& name) { return fits(pattern, name); }))
-      throw Error(ErrorCode::invalid_argument, "no floating initialiser of the model is called so",
+      throw Error(ErrorCode::invalid_argument, "no floating initializer of the model is called so",
                   std::string(option) + " " + pattern, unknown_name_hint(pattern, names));
 }
 

@@ -15,7 +15,7 @@ void print_report(std::ostream& out, const Report& report) {
                row.tiles, row.compute, row.exchange, row.sync, row.host, row.exchanged_bytes + row.host_bytes,
                rate);
   }
-  fmt::print(out, "{} cycles, {:.3f} us on {} (modelled); fullest tile {} of {} bytes\n", report.cycles,
+  fmt::print(out, "{} cycles, {:.3f} us on {} (modeled); fullest tile {} of {} bytes\n", report.cycles,
              1e6 * static_cast<double>(report.cycles) / report.clock_hz, report.device,
              report.fullest_tile_bytes, report.bytes_per_tile);
   fmt::print(out, "{} program{} compiled, {} run{}", report.programs, report.programs == 1 ? "" : "s",

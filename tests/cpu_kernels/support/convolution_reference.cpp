@@ -77,14 +77,6 @@ std::vector<Sum> reference_weight_gradient(const Convolution& c, const GuardedBu
   return dw;
 }
 
-std::vector<Sum> reference_bias_gradient(const Convolution& c, const GuardedBuffer& dy) {
-  std::vector<Sum> db(static_cast<std::size_t>(c.y.channels));
-  for_each_element(c.y, [&](std::int64_t h, std::int64_t w, std::int64_t n, std::int64_t co) {
-    db[static_cast<std::size_t>(co)].add(dy.get(address_of(c.y, h, w, n, co)));
-  });
-  return db;
-}
-
 namespace {
 
 Image random_image(RandomStream& random, std::int64_t height, std::int64_t width, std::int64_t batch,

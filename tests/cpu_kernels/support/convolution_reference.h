@@ -35,7 +35,6 @@ std::vector<Sum> reference_input_gradient(const Convolution& c, const GuardedBuf
                                           const GuardedBuffer& w);
 std::vector<Sum> reference_weight_gradient(const Convolution& c, const GuardedBuffer& x,
                                            const GuardedBuffer& dy);
-std::vector<Sum> reference_bias_gradient(const Convolution& c, const GuardedBuffer& dy);
 
 // A random convolution: small extents, any stride, padding, dilation, groups and gaps.
 Convolution random_convolution(std::uint64_t seed);

@@ -200,6 +200,7 @@ PREPARATIONS = {
         'train wallmodel --samples 400 --steps 1 --out run-wallmodel',
     ),
     'gravity-waves.md': (
+        'generate gravity-wave-drag --samples 60 --out air.h5',
         'train gravity-wave-drag --set width=8 --samples 60 --batch 16 --steps 1 --out run-gravity-wave-drag',
     ),
     'polymers.md': (

@@ -109,7 +109,7 @@ class ProgramPage {
   void moved() {
     page_.heading("Steps of each region");
     page_.paragraph(
-        "Halo: what neighbours own and a tile reads. Gathered: elements that are found by numbers in other "
+        "Halo: what neighbors own and a tile reads. Gathered: elements that are found by numbers in other "
         "arrays. Copy: boxes that are received apart, and whole arrays. Bytes are those that tiles receive "
         "from "
         "other tiles, and those that pass between host and tiles.");

@@ -39,9 +39,9 @@ std::string Domain::outside(const data::Molecule& molecule) const {
       strange.push_back(fmt::format("{} ({})", atom + 1, data::element_symbol(molecule.atom(atom).element)));
   std::string words;
   if (strange.size() == 1)
-    words = fmt::format("atom {}, with its neighbours, is of a kind that training did not see", strange[0]);
+    words = fmt::format("atom {}, with its neighbors, is of a kind that training did not see", strange[0]);
   else if (!strange.empty())
-    words = fmt::format("atoms {}, with their neighbours, are of kinds that training did not see",
+    words = fmt::format("atoms {}, with their neighbors, are of kinds that training did not see",
                         fmt::join(strange, ", "));
   if (molecule.atom_count() > most_atoms_)
     words += fmt::format("{}{} atoms, in training {} at most", words.empty() ? "" : "; ",

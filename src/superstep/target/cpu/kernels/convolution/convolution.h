@@ -12,9 +12,9 @@
 // Slots
 //   forward:          inputs x, packed weights, epilogue operands...; outputs y, epilogue outputs...
 //   input gradient:   inputs dy, packed weights, epilogue operands...; outputs dx, epilogue outputs...
-//   weight gradient:  inputs x, dy; outputs dw, and db when bias_gradient is set. Both f32 and accumulated
-//                     into: clear them once before the first micro-batch. dw is in the layout
-//                     info().weights (unpack it with prepare_unpack of weights.h), db has c_out values.
+//   weight gradient:  inputs x, dy; output dw: f32 and accumulated into, so that it is cleared once before
+//                     the first micro-batch. It is in the layout info().weights (unpack it with
+//                     prepare_unpack of weights.h).
 // y, dx and the epilogue's operands may be the same tensor (residual in place: add with y's own strides);
 // otherwise nothing may overlap.
 #pragma once
@@ -33,7 +33,6 @@ struct Convolution {
   Window window;
   std::int64_t groups = 1;
   bool accumulate = false;        // add to what y (forward) or dx holds, before the epilogue
-  bool bias_gradient = false;     // weight gradient only: db as well
   bool constant_weights = false;  // packed once and for all: what packing takes need not be won back
   Epilogue epilogue;              // forward: on y; input gradient: on dx; weight gradient: must be empty
 };

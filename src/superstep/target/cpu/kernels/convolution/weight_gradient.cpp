@@ -17,7 +17,6 @@
 #include "superstep/target/cpu/kernels/convolution/weight_gradient_tables.h"
 #include "superstep/target/cpu/kernels/core/instruction_set.h"
 #include "superstep/target/cpu/kernels/product/pair_packing.h"
-#include "superstep/target/cpu/kernels/rows/column_sum.h"
 
 namespace superstep::kernels {
 
@@ -39,16 +38,11 @@ std::size_t aligned(std::int64_t elements) {
 class WeightGradient final : public Kernel {
  public:
   WeightGradient(KernelInfo info, const Convolution& c, GradientTables tables)
-      : Kernel(std::move(info)),
-        c_(c),
-        t_(std::move(tables)),
-        column_sum_(column_sum(c.y.type)),
-        packers_(pair_packers()) {
+      : Kernel(std::move(info)), c_(c), t_(std::move(tables)), packers_(pair_packers()) {
     // Packing is done once for all products, and products of one-channel images share their sums.
     const bool apart = !t_.paired && c_.x.channels / c_.groups > 1;
     const auto products = static_cast<std::int64_t>(t_.calls.size()) * c_.groups;
-    if (apart) products_parts_ = std::clamp<std::int64_t>(products, 1, most_parts);
-    if (apart) info_.parts = products_parts_ + (c_.bias_gradient ? 1 : 0);
+    if (apart) info_.parts = std::clamp<std::int64_t>(products, 1, most_parts);
   }
 
   // Packed dy, packed x, and a row's room for transposing.
@@ -64,20 +58,14 @@ class WeightGradient final : public Kernel {
       for (std::int64_t group = 0; group < c_.groups; ++group)
         for (const GradientCall& call : t_.calls)
           run_call(call, chunk, group, sources, static_cast<float*>(arguments.outputs[0]));
-      if (c_.bias_gradient)
-        add_bias(rows_of_chunk(chunk), static_cast<const std::byte*>(arguments.inputs[1]),
-                 static_cast<float*>(arguments.outputs[1]));
     });
   }
 
-  // Some of the products, or, last, the sums of the bias.
+  // Some of the products.
   void run_part(const Arguments& arguments, std::int64_t part) const override {
     if (info_.parts == 1) return run(arguments);
-    if (part == products_parts_)
-      return add_bias({0, c_.y.height}, static_cast<const std::byte*>(arguments.inputs[1]),
-                      static_cast<float*>(arguments.outputs[1]));
     const auto calls = static_cast<std::int64_t>(t_.calls.size());
-    const PartRange range = part_range(calls * c_.groups, part, products_parts_);
+    const PartRange range = part_range(calls * c_.groups, part, info_.parts);
     for_each_chunk(c_.y, t_, [&](const Chunk& chunk) {
       for (std::int64_t i = range.begin; i < range.end; ++i)
         run_call(t_.calls[static_cast<std::size_t>(i % calls)], chunk, i / calls, in_place(arguments),
@@ -168,34 +156,25 @@ class WeightGradient final : public Kernel {
       t_.products[call.product](x, dy, result, count, offsets.x.data(), offsets.dy.data());
   }
 
-  void add_bias(TapRange rows, const std::byte* dy, float* db) const {
-    const auto size = static_cast<std::int64_t>(size_in_bytes(c_.y.type));
-    for (std::int64_t row = rows.begin; row < rows.end; ++row)
-      column_sum_(dy + row * c_.y.row_stride * size, c_.y.column_stride, c_.y.columns(), c_.y.channels, db);
-  }
-
   Convolution c_;
   GradientTables t_;
-  ColumnSum* column_sum_;
   PairPackers packers_;
-  std::int64_t products_parts_ = 1;
 };
 
 KernelInfo describe(const Convolution& c, const GradientTables& t, ProductMaker maker) {
   KernelInfo info;
   info.name =
-      fmt::format("weight gradient, {}, {} along vectors{}{}", name_of(maker), t.out_inner ? "out" : "in",
+      fmt::format("weight gradient, {}, {} along vectors{}", name_of(maker), t.out_inner ? "out" : "in",
                   t.chunk_planes * t.chunk_rows < c.y.height
                       ? fmt::format(", chunks of {} rows", t.chunk_planes * t.chunk_rows)
-                      : "",
-                  c.bias_gradient ? " + bias" : "");
-  info.flops = 2 * multiply_adds(c) + (c.bias_gradient ? static_cast<double>(c.y.element_count()) : 0);
+                      : "");
+  info.flops = 2 * multiply_adds(c);
   info.bytes = static_cast<double>((c.x.element_count() + c.y.element_count()) *
                                    static_cast<std::int64_t>(size_in_bytes(c.x.type))) +
                8 * static_cast<double>(t.group_elements * c.groups);
   for (std::size_t part : WeightGradient::scratch_parts(c, t)) info.scratch_bytes += part;
   info.inputs = 2;
-  info.outputs = c.bias_gradient ? 2 : 1;
+  info.outputs = 1;
   info.weights = t.out_inner ? WeightLayout::taps_in_out : WeightLayout::taps_out_in;
   info.arithmetic = multiplied_as(c.x.type);
   return info;

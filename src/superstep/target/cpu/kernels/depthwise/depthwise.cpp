@@ -12,7 +12,6 @@
 #include "superstep/target/cpu/kernels/depthwise/depthwise_loops.h"
 #include "superstep/target/cpu/kernels/depthwise/depthwise_pack.h"
 #include "superstep/target/cpu/kernels/depthwise/depthwise_walk.h"
-#include "superstep/target/cpu/kernels/rows/column_sum.h"
 
 namespace superstep::kernels {
 
@@ -302,7 +301,6 @@ class DepthwiseWeightGradient final : public Kernel {
         side_(with_block(forward_side(c), c, source_.block())),
         offsets_(c, side_),
         loop_(depthwise_gradient_loop(c.x.type)),
-        column_sum_(column_sum(c.y.type)),
         ahead_(image_bytes(c.x) + image_bytes(c.y) >
                (source_.block().packed ? second_level_bytes : third_level_bytes)),
         walk_{source_.block().channels, tile_columns(c, c.x, source_.block()), rows_together},
@@ -312,13 +310,9 @@ class DepthwiseWeightGradient final : public Kernel {
     info_.parts = source_.count();
   }
 
-  void run(const Arguments& arguments) const override {
-    run_lines(arguments, {0, lines_});
-    if (c_.bias_gradient) add_bias(arguments);
-  }
+  void run(const Arguments& arguments) const override { run_lines(arguments, {0, lines_}); }
   void run_part(const Arguments& arguments, std::int64_t part) const override {
     run_lines(arguments, part_range(lines_, part, info_.parts));
-    if (c_.bias_gradient && part == 0) add_bias(arguments);
   }
 
  private:
@@ -330,13 +324,6 @@ class DepthwiseWeightGradient final : public Kernel {
                          run_stretch(arguments, base, s);
                        });
                      });
-  }
-
-  void add_bias(const Arguments& arguments) const {
-    for (std::int64_t row = 0; row < c_.y.height; ++row)
-      column_sum_(
-          static_cast<const std::byte*>(arguments.inputs[1]) + row * c_.y.row_stride * bytes(c_.y.type),
-          c_.y.column_stride, c_.y.columns(), c_.y.channels, static_cast<float*>(arguments.outputs[1]));
   }
 
   void run_stretch(const Arguments& arguments, const std::byte* base, const Stretch& s) const {
@@ -368,7 +355,6 @@ class DepthwiseWeightGradient final : public Kernel {
   TapSide side_;
   TapOffsets offsets_;
   DepthwiseGradientLoop* loop_;
-  ColumnSum* column_sum_;
   bool ahead_;  // rows are asked for
   Walk walk_;
   std::int64_t lines_, stretches_;  // of a block: stretches
@@ -383,14 +369,14 @@ Prepared prepare_depthwise_weight_gradient(const Convolution& c) {
   if (c.x.type != c.y.type) return refuse(name, "x and dy differ in type");
   KernelInfo info;
   const BlockedSource source(c.x, block_of_weight_gradient(c));
-  info.name = fmt::format("weight gradient, depthwise, {}tiles of {} x {}{}",
-                          source.block().packed ? "packed, " : "", source.block().channels,
-                          tile_columns(c, c.x, source.block()), c.bias_gradient ? " + bias" : "");
+  info.name =
+      fmt::format("weight gradient, depthwise, {}tiles of {} x {}", source.block().packed ? "packed, " : "",
+                  source.block().channels, tile_columns(c, c.x, source.block()));
   info.scratch_bytes = source.scratch_bytes();
-  info.flops = 2 * multiply_adds(c) + (c.bias_gradient ? static_cast<double>(c.y.element_count()) : 0);
+  info.flops = 2 * multiply_adds(c);
   info.bytes = bytes_of(c.x) + bytes_of(c.y);
   info.inputs = 2;
-  info.outputs = c.bias_gradient ? 2 : 1;
+  info.outputs = 1;
   info.weights = WeightLayout::taps_channels;
   return std::make_unique<DepthwiseWeightGradient>(std::move(info), c);
 }

@@ -383,22 +383,8 @@ StoreLoop* store_of(ElementType type) {
   }
 }
 
-float sum_loop(const float* from, std::int64_t n) {
-  V a = hn::Zero(f32_tag), b = a, c = a, d = a;
-  std::int64_t i = 0;
-  for (; i + 4 * width <= n; i += 4 * width) {
-    a = hn::Add(a, load(from + i));
-    b = hn::Add(b, load(from + i + width));
-    c = hn::Add(c, load(from + i + 2 * width));
-    d = hn::Add(d, load(from + i + 3 * width));
-  }
-  for (; i < n; i += width)
-    a = hn::Add(a, load_first(from + i, static_cast<std::size_t>(std::min(width, n - i))));
-  return sum_of_lanes(hn::Add(hn::Add(a, b), hn::Add(c, d)));
-}
-
 const VectorLoops* loops() {
-  static constexpr VectorLoops table{loop_of, load_of, store_of, load_rows, sum_loop};
+  static constexpr VectorLoops table{loop_of, load_of, store_of, load_rows};
   return &table;
 }
 

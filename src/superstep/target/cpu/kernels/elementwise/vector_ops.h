@@ -27,15 +27,12 @@ struct RowsToLoad {
 };
 using LoadRowsLoop = void(const RowsToLoad& rows);
 using StoreLoop = void(const float* from, void* to, std::int64_t stride, std::int64_t n);
-// The sum of n elements, of four interleaved partial sums a lane.
-using SumLoop = float(const float* from, std::int64_t n);
 
 struct VectorLoops {
   VectorLoop* (*of)(const VectorProgram::Instruction& instruction);
   LoadLoop* (*load)(ElementType type);    // nullptr: not supported
   StoreLoop* (*store)(ElementType type);  // nullptr: not supported
   LoadRowsLoop* load_rows;                // of f32
-  SumLoop* sum;
 };
 
 // For the instruction set in force.

@@ -102,13 +102,8 @@ void VectorProgram::store(Value value, ElementType type, Strides strides) {
   outputs_.push_back({.value = value, .type = type, .strides = std::move(strides)});
 }
 
-void VectorProgram::sum_all(Value value, bool accumulate) {
-  outputs_.push_back({.value = value, .target = Target::sum_all, .strides = {}, .accumulate = accumulate});
-}
-
-void VectorProgram::sum_leading(Value value, bool accumulate) {
-  outputs_.push_back(
-      {.value = value, .target = Target::sum_leading, .strides = {}, .accumulate = accumulate});
+void VectorProgram::sum_leading(Value value) {
+  outputs_.push_back({.value = value, .target = Target::sum_leading, .strides = {}});
 }
 
 void VectorProgram::sum_centred(Value value, Value x, Value centre) {
@@ -116,8 +111,8 @@ void VectorProgram::sum_centred(Value value, Value x, Value centre) {
       {.value = value, .target = Target::sum_centred, .strides = {}, .x = x, .centre = centre});
 }
 
-void VectorProgram::sum_planes(Value value, bool accumulate) {
-  outputs_.push_back({.value = value, .target = Target::sum_planes, .strides = {}, .accumulate = accumulate});
+void VectorProgram::sum_planes(Value value) {
+  outputs_.push_back({.value = value, .target = Target::sum_planes, .strides = {}});
 }
 
 }  // namespace superstep::kernels

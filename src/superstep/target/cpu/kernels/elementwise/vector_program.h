@@ -3,10 +3,10 @@
 // A VectorProgram is a straight-line program over f32 registers in single-assignment form: each call that
 // makes a value returns its number (the same one for the same operation on the same values), values are used
 // by number, and stores name what leaves. Prepared, it runs over pieces that stay in the first-level cache.
-// Example, y = relu(a * x + b) with b along the last axis, and the sum of y:
+// Example, y = relu(a * x + b) with b along the last axis, and the sums of y:
 //   VectorProgram p({rows, channels});
 //   auto y = p.unary(VectorOp::relu, p.fma(p.input(f32, {channels, 1}), p.constant(2), p.input(f32, {0,
-//   1}))); p.store(y, f32, {channels, 1}); p.sum_all(y);
+//   1}))); p.store(y, f32, {channels, 1}); p.sum_leading(y);
 //
 // Slots: one input slot an input(), one output slot a store() or sum, each in the order of the calls.
 // An output may be the same tensor as an input of the same strides and type; otherwise nothing overlaps.
@@ -108,13 +108,10 @@ class VectorProgram {
   // Writes a tensor (next output slot), rounding to nearest even; integers saturate and truncate towards
   // zero; bool is v != 0. Strides must not be 0 along an extent above 1.
   void store(Value value, ElementType type, Strides strides);
-  // One f32: the sum over all elements, in a fixed order of 16 or more partial sums. `accumulate` adds to
-  // what the output holds.
-  void sum_all(Value value, bool accumulate = false);
   // f32 values along the last axis: sums over all other axes (bias gradients, channel statistics).
-  void sum_leading(Value value, bool accumulate = false);
+  void sum_leading(Value value);
   // f32 values along the last two axes: sums over all others (means over the positions of images).
-  void sum_planes(Value value, bool accumulate = false);
+  void sum_planes(Value value);
   // Two rows of f32 values along the last axis: the sums of `value`, and those of value * (x - centre), over
   // all other axes. `centre` must be an input that is the same along them.
   void sum_centred(Value value, Value x, Value centre);
@@ -137,13 +134,12 @@ class VectorProgram {
     ElementType type = ElementType::f32;  // of Kind::input
     Strides strides;                      // of Kind::input
   };
-  enum class Target : std::uint8_t { tensor, sum_all, sum_leading, sum_planes, sum_centred };
+  enum class Target : std::uint8_t { tensor, sum_leading, sum_planes, sum_centred };
   struct Output {
     Value value;
     Target target = Target::tensor;
     ElementType type = ElementType::f32;
     Strides strides;
-    bool accumulate = false;
     Value x = -1, centre = -1;  // of sum_centred
   };
 

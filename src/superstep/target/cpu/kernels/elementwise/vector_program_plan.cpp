@@ -64,7 +64,7 @@ std::string fault_of_centred(const VectorProgram& program, const VectorProgram::
   bool fixed = centre.kind == Kind::input && !centre.strides.empty();
   for (std::size_t axis = 0; fixed && axis + 1 < centre.strides.size(); ++axis)
     fixed = centre.strides[axis] == 0;
-  return fixed ? "" : "the centre of a sum differs from row to row";
+  return fixed ? "" : "the center of a sum differs from row to row";
 }
 
 std::string fault_of_sums(const VectorProgram& program) {
@@ -73,9 +73,6 @@ std::string fault_of_sums(const VectorProgram& program) {
     if (output.target == Target::sum_planes && program.extents().size() < 2) return "there are no planes";
     if (output.target == Target::sum_centred)
       if (std::string fault = fault_of_centred(program, output); !fault.empty()) return fault;
-    if (program.sum_parts() == 1 || output.target == Target::tensor) continue;
-    if (output.target == Target::sum_all) return "a sum of everything is made in one part";
-    if (output.accumulate) return "sums in parts are not added to what is there";
   }
   return {};
 }
@@ -309,9 +306,6 @@ std::string VectorPlanner::add_outputs() {
       out.stream.store = vector_loops().store(output.type);
       if (!out.stream.store) return fmt::format("cannot write {}", name_of(output.type));
       p_.bytes += bytes_of(out.stream);
-    } else if (output.target == Target::sum_all) {
-      out.accumulator = p_.sums++;
-      p_.flops += p_.elements;
     } else {
       out.accumulator = p_.axis_sums;
       out.sum_count = p_.inner * (output.target == Target::sum_planes ? p_.rows : 1) *

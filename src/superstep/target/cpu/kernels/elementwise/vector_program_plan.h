@@ -42,7 +42,7 @@ struct VectorOutput {
   VectorProgram::Output output;
   VectorStream stream;           // of Target::tensor
   bool direct = false;           // the last instruction writes it in place of a register
-  std::int64_t accumulator = 0;  // of sums: which one; of sums along axes, where its floats begin
+  std::int64_t accumulator = 0;  // of sums along axes: where their floats begin
   std::int64_t sum_count = 0;    // of sums along axes: how many floats
 };
 
@@ -57,9 +57,8 @@ struct VectorPlan {
   std::vector<VectorOutput> outputs;
   std::size_t values = 0;
   std::int64_t registers = 0, register_floats = 0;
-  std::int64_t sums = 0;       // outputs that are sums over everything
   std::int64_t axis_sums = 0;  // floats of the outputs that are sums along axes
-  std::int64_t sum_parts = 1;  // of the latter
+  std::int64_t sum_parts = 1;  // of them
   double elements = 1, bytes = 0, flops = 0;
 };
 

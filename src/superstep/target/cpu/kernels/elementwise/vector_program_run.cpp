@@ -20,7 +20,6 @@ using Target = VectorProgram::Target;
 struct Workspace {
   float* registers;
   const float** values;  // where each value of the current piece lies
-  double* sums;
   float* axis_sums;
   const std::byte** inputs;  // of the current outer index
   std::byte** outputs;
@@ -35,7 +34,6 @@ class VectorProgramKernel final : public RangeKernel {
       : RangeKernel(std::move(info)),
         p_(std::move(plan)),
         column_sum_(column_sum(ElementType::f32)),
-        sum_(vector_loops().sum),
         centred_sum_(centred_sum_loop()) {
     const auto pieces = [](std::int64_t extent, std::int64_t piece) {
       return extent == 0 ? 0 : (extent + piece - 1) / piece;  // a piece of nothing has no elements either
@@ -46,7 +44,7 @@ class VectorProgramKernel final : public RangeKernel {
     pieces_ = plane_pieces_ * row_pieces_ * inner_pieces_;
     for (std::int64_t extent : p_.outer) pieces_ *= extent;
     // Sums go through one thread, in one order, or are divided as the program says.
-    const bool sums = p_.sums > 0 || p_.axis_sums > 0;
+    const bool sums = p_.axis_sums > 0;
     info_.parts = sums ? p_.sum_parts : std::clamp<std::int64_t>(pieces_, 1, most_parts);
   }
 
@@ -56,7 +54,7 @@ class VectorProgramKernel final : public RangeKernel {
 
   // A unit is an element, where all outputs are one line of them.
   std::int64_t units() const override {
-    const bool line = p_.outer.empty() && p_.planes == 1 && p_.rows == 1 && p_.sums + p_.axis_sums == 0;
+    const bool line = p_.outer.empty() && p_.planes == 1 && p_.rows == 1 && p_.axis_sums == 0;
     return line && std::ranges::all_of(
                        p_.outputs, [](const VectorOutput& output) { return output.stream.inner_stride == 1; })
                ? p_.inner
@@ -95,7 +93,6 @@ class VectorProgramKernel final : public RangeKernel {
 
   VectorPlan p_;
   ColumnSum* column_sum_;
-  SumLoop* sum_;
   StatisticsLoop* centred_sum_;
   std::int64_t plane_pieces_ = 1, row_pieces_ = 1, inner_pieces_ = 1;
   std::int64_t pieces_ = 0;  // of all outer indices
@@ -103,8 +100,7 @@ class VectorProgramKernel final : public RangeKernel {
 
 std::size_t VectorProgramKernel::scratch_bytes(const VectorPlan& p) {
   return aligned(static_cast<std::size_t>(p.registers * p.register_floats) * sizeof(float)) +
-         aligned(p.values * sizeof(float*)) + aligned(static_cast<std::size_t>(p.sums) * sizeof(double)) +
-         aligned(static_cast<std::size_t>(p.axis_sums) * sizeof(float)) +
+         aligned(p.values * sizeof(float*)) + aligned(static_cast<std::size_t>(p.axis_sums) * sizeof(float)) +
          aligned(p.inputs.size() * sizeof(void*)) + aligned(p.outputs.size() * sizeof(void*)) +
          aligned(p.outer.size() * sizeof(std::int64_t));
 }
@@ -120,7 +116,6 @@ Workspace VectorProgramKernel::workspace(void* scratch) const {
   w.registers =
       static_cast<float*>(take(static_cast<std::size_t>(p_.registers * p_.register_floats) * sizeof(float)));
   w.values = static_cast<const float**>(take(p_.values * sizeof(float*)));
-  w.sums = static_cast<double*>(take(static_cast<std::size_t>(p_.sums) * sizeof(double)));
   w.axis_sums = static_cast<float*>(take(static_cast<std::size_t>(p_.axis_sums) * sizeof(float)));
   w.inputs = static_cast<const std::byte**>(take(p_.inputs.size() * sizeof(void*)));
   w.outputs = static_cast<std::byte**>(take(p_.outputs.size() * sizeof(void*)));
@@ -131,7 +126,6 @@ Workspace VectorProgramKernel::workspace(void* scratch) const {
 void VectorProgramKernel::start(const Workspace& w, const Arguments& arguments) const {
   for (const auto& [value, reg] : p_.constants) std::fill_n(register_at(w, reg), p_.register_floats, value);
   for (const auto& [value, reg] : p_.constant_values) w.values[value] = register_at(w, reg);
-  std::fill_n(w.sums, p_.sums, 0.0);
   std::fill_n(w.axis_sums, p_.axis_sums, 0.0f);
   std::fill_n(w.index, p_.outer.size(), 0);
   for (std::size_t i = 0; i < p_.inputs.size(); ++i)
@@ -196,10 +190,6 @@ void VectorProgramKernel::compute(const Workspace& w, const Piece& piece) const 
 void VectorProgramKernel::store(const Workspace& w, const VectorOutput& output, std::size_t number,
                                 const Piece& piece) const {
   const float* from = w.values[output.output.value];
-  if (output.output.target == Target::sum_all) {
-    w.sums[output.accumulator] += static_cast<double>(sum_(from, piece.count()));
-    return;
-  }
   if (output.output.target != Target::tensor) return sum_piece(w, output, from, piece);
   if (output.direct) return;
   const VectorStream& s = output.stream;
@@ -260,11 +250,7 @@ void VectorProgramKernel::finish(const Workspace& w, const Arguments& arguments,
   for (std::size_t i = 0; i < p_.outputs.size(); ++i) {
     const VectorOutput& output = p_.outputs[i];
     auto* to = static_cast<float*>(arguments.outputs[i]) + part * output.sum_count;
-    const bool adds = output.output.accumulate;
-    if (output.output.target == Target::sum_all)
-      *to = static_cast<float>(w.sums[output.accumulator]) + (adds ? *to : 0.0f);
-    const float* sums = w.axis_sums + output.accumulator;
-    for (std::int64_t c = 0; c < output.sum_count; ++c) to[c] = sums[c] + (adds ? to[c] : 0.0f);
+    std::copy_n(w.axis_sums + output.accumulator, output.sum_count, to);
   }
 }
 

@@ -148,9 +148,8 @@ class Copy {
     const Value value = now(output.value);
     switch (output.target) {
       case VectorProgram::Target::tensor: return to_.store(value, output.type, output.strides);
-      case VectorProgram::Target::sum_all: return to_.sum_all(value, output.accumulate);
-      case VectorProgram::Target::sum_leading: return to_.sum_leading(value, output.accumulate);
-      case VectorProgram::Target::sum_planes: return to_.sum_planes(value, output.accumulate);
+      case VectorProgram::Target::sum_leading: return to_.sum_leading(value);
+      case VectorProgram::Target::sum_planes: return to_.sum_planes(value);
       case VectorProgram::Target::sum_centred:
         return to_.sum_centred(value, now(output.x), now(output.centre));
     }

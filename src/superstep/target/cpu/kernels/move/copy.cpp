@@ -351,21 +351,5 @@ Prepared prepare(const StridedCopy& copy) {
                                           std::move(info), functions, axes, x_size, y_size);
 }
 
-StridedCopy from_nchw(const Image& image, ElementType user_type) {
-  const std::int64_t plane = image.height * image.width;
-  return {{image.height, image.width, image.batch, image.channels},
-          {image.width, 1, image.channels * plane, plane},
-          {image.row_stride, image.batch * image.column_stride, image.column_stride, 1},
-          user_type,
-          image.type};
-}
-
-StridedCopy to_nchw(const Image& image, ElementType user_type) {
-  StridedCopy copy = from_nchw(image, user_type);
-  std::swap(copy.x_strides, copy.y_strides);
-  std::swap(copy.x_type, copy.y_type);
-  return copy;
-}
-
 }  // namespace superstep::kernels
 #endif

@@ -23,10 +23,6 @@ struct StridedCopy {
 
 Prepared prepare(const StridedCopy& copy);
 
-// The copies of a user's dense [N, C, H, W] tensor into an HWNC image and back.
-StridedCopy from_nchw(const Image& image, ElementType user_type = ElementType::f32);
-StridedCopy to_nchw(const Image& image, ElementType user_type = ElementType::f32);
-
 // Row r of y is row index[r] of the table; a negative index counts from the end, as in ONNX Gather. A run
 // throws Error (invalid_argument) on an index outside the table.
 // gather:  inputs table, index; outputs y.

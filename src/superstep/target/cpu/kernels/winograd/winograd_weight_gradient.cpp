@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 
 #include "superstep/target/cpu/kernels/core/caches.h"
-#include "superstep/target/cpu/kernels/rows/column_sum.h"
 #include "superstep/target/cpu/kernels/winograd/winograd.h"
 #include "superstep/target/cpu/kernels/winograd/winograd_transform.h"
 
@@ -66,8 +65,7 @@ class WinogradWeightGradient final : public Kernel {
         c_(c),
         grid_(grid),
         b_(b),
-        back_(winograd_square_loops(grid.tile).filter_gradient),
-        column_sum_(column_sum(c.y.type)) {
+        back_(winograd_square_loops(grid.tile).filter_gradient) {
     const WinogradInputLoops input = winograd_input_loops(grid.tile);
     const WinogradOtherLoops other = winograd_other_loops(grid.tile);
     input_ = b.pairs() ? input.to_pairs : input.to_f32;
@@ -80,9 +78,7 @@ class WinogradWeightGradient final : public Kernel {
   }
 
   void run_part(const Arguments& arguments, std::int64_t part) const override {
-    const std::int64_t units = b_.chunks * b_.panels, unit_parts = info_.parts - (c_.bias_gradient ? 1 : 0);
-    if (part == unit_parts) return add_bias(arguments);
-    const PartRange range = part_range(units, part, unit_parts);
+    const PartRange range = part_range(b_.chunks * b_.panels, part, info_.parts);
     for (std::int64_t unit = range.begin; unit < range.end; ++unit) run_unit(arguments, unit_of(unit));
   }
 
@@ -97,20 +93,11 @@ class WinogradWeightGradient final : public Kernel {
                 float* sums) const;
   void transform_back(const Unit& unit, float* sums, float* dw) const;
 
-  void add_bias(const Arguments& arguments) const {
-    const auto size = static_cast<std::int64_t>(size_in_bytes(c_.y.type));
-    for (std::int64_t row = 0; row < c_.y.height; ++row)
-      column_sum_(static_cast<const std::byte*>(arguments.inputs[1]) + row * c_.y.row_stride * size,
-                  c_.y.column_stride, c_.y.columns(), c_.y.channels,
-                  static_cast<float*>(arguments.outputs[1]));
-  }
-
   Convolution c_;
   WinogradGrid grid_;
   Blocking b_;
   Products products_;
   WinogradLoop *input_, *output_gradient_, *back_;
-  ColumnSum* column_sum_;
 };
 
 void WinogradWeightGradient::multiply(const Unit& unit, PartRange columns, const std::byte* v,
@@ -183,10 +170,10 @@ std::string make_products(const WinogradGrid& grid, const Blocking& b, const Con
 KernelInfo describe(const Convolution& c, const WinogradGrid& grid, const Blocking& b) {
   const auto weights = static_cast<double>(9 * c.x.channels * c.y.channels);
   KernelInfo info;
-  info.name = fmt::format("weight gradient, {}, {} x {} blocks of {} columns{}",
+  info.name = fmt::format("weight gradient, {}, {} x {} blocks of {} columns",
                           name_of(WinogradForm{grid.tile, b.products}, c.x.type), b.chunks * b.panels,
-                          b.blocks, b.columns, c.bias_gradient ? " + bias" : "");
-  info.flops = 2 * multiply_adds(c) + (c.bias_gradient ? static_cast<double>(c.y.element_count()) : 0);
+                          b.blocks, b.columns);
+  info.flops = 2 * multiply_adds(c);
   const auto bytes_of = [](const Image& image) {
     return static_cast<double>(image.element_count()) * static_cast<double>(size_in_bytes(image.type));
   };
@@ -195,8 +182,8 @@ KernelInfo describe(const Convolution& c, const WinogradGrid& grid, const Blocki
       static_cast<std::size_t>(grid.planes() * (b.size * (b.v_stride + b.z_stride) + 4 * b.sum_stride));
   info.arithmetic = b.products;
   info.inputs = 2;
-  info.outputs = c.bias_gradient ? 2 : 1;
-  info.parts = std::min(b.chunks * b.panels, most_parts) + (c.bias_gradient ? 1 : 0);
+  info.outputs = 1;
+  info.parts = std::min(b.chunks * b.panels, most_parts);
   info.weights = WeightLayout::taps_in_out;
   return info;
 }

@@ -46,6 +46,14 @@ class Walls(unittest.TestCase):
         self.assertIn("low includes high", lines[0])
         self.assertIn("side includes low", lines[1])
 
+    def test_a_program_may_use_what_it_names_and_its_room_does_not(self):
+        rooms = {"high/CMakeLists.txt": "superstep_program(one FILES wing/a.cpp USES side)\nsuperstep_room(high USES low)"}
+        own = rooms | {"side/s.h": header(), "low/l.h": header(), "high/wing/a.cpp": header("side/s.h", "low/l.h")}
+        self.assertEqual(found(own | {"high/wing/a.h": header("side/s.h")}), [])
+        (line,) = found(own | {"high/b.cpp": header("side/s.h")})
+        self.assertIn("high includes side", line)
+        self.assertIn("high/b.cpp", line)
+
     def test_knots_are_found_through_sources(self):
         files = {"low/a.h": header(), "low/a.cpp": header("low/b.h"), "low/b.h": header("low/c.h")}
         self.assertEqual(found(files | {"high/d.h": header()}), [])

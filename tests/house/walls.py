@@ -17,7 +17,7 @@ class House:
 
     def __init__(self, source):
         self.root = pathlib.Path(source) / "src" / "superstep"
-        self.wing_uses = {}  # {file: rooms that it may use beside its room's}: of programs of their own
+        self.wing_uses = {}  # {module: rooms that it may use beside its room's}: of programs of their own
         self.rooms = self._rooms()
         self.files = sorted(str(path.relative_to(self.root)) for ending in ("h", "cpp")
                             for path in self.root.rglob("*." + ending))
@@ -40,7 +40,7 @@ class House:
                 words = call.group(1).split()
                 files = words[words.index("FILES") + 1:]
                 uses = files[files.index("USES") + 1:] if "USES" in files else []
-                self.wing_uses.update({f"{folder}/{file}": set(uses) for file in files})
+                self.wing_uses.update({module_of(f"{folder}/{file}"): set(uses) for file in files})
             for call in re.finditer(r"foreach\(room ([^)]*)\)", text) if folder != "." else []:
                 rooms[folder] = Room(folder, folder, call.group(1).split())  # the program
         return rooms
@@ -66,7 +66,7 @@ def undeclared_includes(house):
         room = house.room_of(file)
         for included in house.includes(file):
             used = house.room_of(included)
-            if room and used and used != room and used not in house.rooms[room].uses | house.wing_uses.get(file, set()):
+            if room and used and used != room and used not in house.rooms[room].uses | house.wing_uses.get(module_of(file), set()):
                 found[room, used].append(file)
     return found
 

@@ -8,7 +8,7 @@
 A record is a JSON file: {"title", "date", "machine", "command", "about", "columns", "rows", "notes"}. `date` is the day on
 which it was measured; where nobody wrote that down, "entered" is the day on which the figures came into the tree. `about`
 stands above the table, `notes` below it: lists of paragraphs. What has no table has no columns. The records' files are in
-the page's order by name. README.md and docs/speed.md show tables of records too, between marks that name the record's file.
+the page's order by name. docs/speed.md shows tables of records too, between marks that name the record's file.
 `make figures` measures every model beside its peers and does --add.
 """
 
@@ -24,7 +24,7 @@ import peer_tables
 HERE = pathlib.Path(__file__).resolve().parent
 RECORDS = HERE / "figures"
 PAGE = HERE.parent / "docs" / "figures.md"
-SHOWING = [HERE.parent / "README.md", HERE.parent / "docs" / "speed.md"]  # pages that show some of the tables
+SHOWING = [HERE.parent / "docs" / "speed.md"]  # pages that show some of the tables
 PEERS, NARROW = "10-peers.json", "11-peers-narrow.json"
 MEMBERS = {"title", "date", "entered", "machine", "command", "about", "columns", "rows", "notes"}
 

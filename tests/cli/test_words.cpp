@@ -34,12 +34,12 @@ class Words : public ::testing::Test {
   ScratchFolder folder_;
 };
 
-// The page that a newcomer reads first shows the table as the program prints it, whole.
-TEST_F(Words, TheReadmeHasTheZooAsItIsListed) {
+// The page of the zoo shows the table as the program prints it, whole.
+TEST_F(Words, ThePageHasTheZooAsItIsListed) {
   std::istringstream lines(run("list workloads").output);
   std::string shown = "    $ superstep list workloads\n";
   for (std::string line; std::getline(lines, line);) shown += "    " + line + "\n";
-  EXPECT_TRUE(contains(content_of(SUPERSTEP_SOURCE "/README.md"), shown)) << shown;
+  EXPECT_TRUE(contains(content_of(SUPERSTEP_SOURCE "/docs/workloads.md"), shown)) << shown;
 }
 
 TEST_F(Words, HelpIsGivenHoweverItIsAskedFor) {

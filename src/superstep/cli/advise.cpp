@@ -100,7 +100,9 @@ void add_limits(CLI::App& command, const std::shared_ptr<Arguments>& a) {
   command.add_option("--for", a->goal, fmt::format("what counts: {}", join(lab::goal_names(), ", ")))
       ->type_name("GOAL")
       ->capture_default_str();
-  command.add_option("--at-most", a->at_most, "of a call or an update: 5ms, 200us, 1.5s")->type_name("TIME");
+  command
+      .add_option("--at-most", a->at_most, "the longest that a call or an update may take: 5ms, 200us, 1.5s")
+      ->type_name("TIME");
   command
       .add_option("--samples-per-second", a->settings.rate_wanted, "at least so many, of all units together")
       ->type_name("N")
@@ -148,10 +150,10 @@ void declare_advise(CLI::App& command) {
   add_bound_option(command, a->settings.model.bounds);
   add_shape_option(command, a->settings.model.shapes);
   command.add_option("--loss", a->settings.model.loss,
-                     "of a model file that is trained: superstep train --help");
+                     "the loss by which a model file is trained: superstep train --help");
   command
       .add_option("--samples", a->settings.model.samples,
-                  "of the training data, for the goals that count a whole training")
+                  "training samples, for the goals that count a whole training")
       ->type_name("N")
       ->check(positive());
   command.add_flag("--measure", a->settings.measures,

@@ -426,7 +426,7 @@ void predict(const Arguments& given, const CLI::App& command) {
 void declare_flags(CLI::App& command, const std::shared_ptr<Arguments>& a) {
   command
       .add_option("--measure", a->measure,
-                  "of a processor: run the plan here for so many seconds, too; with --explain each step")
+                  "run the plan on this processor, too, for so many seconds; with --explain each step")
       ->check(number_from(0, 1e4))
       ->type_name("S");
   command.add_flag("--recompute", a->recompute, "keep checkpoints, run the forward pass again");
@@ -454,8 +454,7 @@ void declare_predict(CLI::App& command) {
       ->capture_default_str();
   command
       .add_option("--stack", a->stack,
-                  "the software that drives it, as its machine file has it: pytorch-eager, tensorflow, ... "
-                  "(default: the best library)")
+                  "the software that drives it, as the machine file names it: pytorch-eager, tensorflow, ...")
       ->type_name("NAME");
   command.add_option("--mode", a->mode, "train or infer")
       ->check(CLI::IsMember({"train", "infer"}))
@@ -465,11 +464,12 @@ void declare_predict(CLI::App& command) {
       ->type_name("N");
   command
       .add_option("--batch", a->batch,
-                  "of a processor: samples of a step, which its plan cuts into micro-batches itself")
+                  "samples per step of a processor, whose plan cuts them into micro-batches itself")
       ->check(count)
       ->type_name("N");
-  command.add_option("--precision", a->precision,
-                     "of data, sums and weights (default: a public set-up's, else f16; on a processor f32)");
+  command.add_option(
+      "--precision", a->precision,
+      "type of data, sums and weights (default: a public set-up's, else f16; processors: f32)");
   add_chip_options(command, a->chips);
   command.add_option("--device-iterations", a->device_iterations, "steps a call of the program")
       ->check(count)

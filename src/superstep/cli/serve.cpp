@@ -16,6 +16,7 @@
 #include "superstep/cli/serve/limits.h"
 #include "superstep/cli/serve/outcome.h"
 #include "superstep/cli/serve/stream.h"
+#include "superstep/cli/shared/heeded_options.h"
 #include "superstep/cli/shared/outcome.h"
 
 namespace superstep::cli {
@@ -151,6 +152,20 @@ void serve(const ServeArguments& arguments) {
   require_all_well(arguments, report);
 }
 
+// Options of a stream, of learning and of logs that are not asked for.
+void refuse_ignored(const CLI::App& command, const ServeArguments& a) {
+  refuse_given(command, a.pull.empty() ? "is an option of a stream: --pull ADDRESS" : "",
+               {"--scale", "--shared", "--stall"});
+  refuse_given(command, a.learn.empty() ? "is an option of learning: --learn DIR" : "",
+               {"--learn-when", "--learn-epochs", "--budget", "--regression"});
+  refuse_given(command, a.access_log.empty() ? "is an option of --access-log FILE" : "",
+               {"--access-log-rate"});
+  refuse_given(
+      command,
+      a.access_log.empty() && a.audit_log.empty() ? "is an option of --access-log and --audit-log" : "",
+      {"--log-bytes"});
+}
+
 }  // namespace
 
 void declare_serve(CLI::App& command) {
@@ -173,7 +188,10 @@ void declare_serve(CLI::App& command) {
       ->type_name("TYPE")
       ->check(CLI::IsMember({"f32", "bf16", "f16"}))
       ->capture_default_str();
-  command.add_option("--shape", a->shapes, "of model files: input=EXTENTS or symbol=N; may be repeated")
+  command
+      .add_option(
+          "--shape", a->shapes,
+          "shape of a model file's input or value of a symbol: x=1,3,224,224 or batch=4; may be repeated")
       ->type_name("NAME=N,...")
       ->allow_extra_args(false);
   declare_queue(command, *a);
@@ -182,7 +200,10 @@ void declare_serve(CLI::App& command) {
   declare_door(command, *a);
   declare_limits(command, *a);
   command.footer(examples);
-  command.callback([a] { serve(*a); });
+  command.callback([a, &command] {
+    refuse_ignored(command, *a);
+    serve(*a);
+  });
 }
 
 }  // namespace superstep::cli

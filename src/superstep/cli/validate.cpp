@@ -197,15 +197,17 @@ void declare_validate(CLI::App& command) {
                   "a folder of tables of measurements, with machines-facts.csv and models.csv beside them")
       ->type_name("DIR");
   command
-      .add_option("--folds", arguments->folds,
-                  "of tables: what is left out of the fit in turn and judged by it: model, machine, source")
+      .add_option(
+          "--folds", arguments->folds,
+          "with --tables: what is left out of the fit in turn and judged by it: model, machine, source")
       ->type_name("NAME,...");
   command
       .add_option("--keep-rates", arguments->keep,
-                  "of tables: a folder for laws.csv and kernels.csv, fitted over all rows (machines/rates)")
+                  "with --tables: a folder for laws.csv and kernels.csv, fitted over all rows")
       ->type_name("DIR")
       ->check(CLI::ExistingDirectory);
-  command.add_option("--out", arguments->page, "of tables: the same as a page (Markdown)")->type_name("FILE");
+  command.add_option("--out", arguments->page, "with --tables: write the same as a page (Markdown)")
+      ->type_name("FILE");
   command
       .add_option("--on", arguments->machine,
                   "the machine of operator rows (default: by its tiles); of applications, only its rows")

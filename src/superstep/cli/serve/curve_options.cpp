@@ -9,18 +9,18 @@ namespace superstep::cli {
 
 void declare_curve(CLI::App& command, CurveArguments& a) {
   command
-      .add_option("--curve-key", a.key,
-                  "encrypt the stream (ZeroMQ's CURVE) with this secret key of our own: X25519 as PEM, or a "
-                  "certificate of ZeroMQ's tools")
+      .add_option(
+          "--curve-key", a.key,
+          "encrypt the stream (ZeroMQ CURVE) with this secret key: X25519 PEM, or a ZeroMQ certificate")
       ->type_name("FILE");
   command
       .add_option("--curve-server", a.server,
                   "the public key of the end that we connect to; another one is not spoken with")
       ->type_name("FILE");
   command
-      .add_option("--curve-clients", a.clients,
-                  "the public keys of those who may connect to us: PEM, certificates, or lines KEY NAME. May "
-                  "be repeated")
+      .add_option(
+          "--curve-clients", a.clients,
+          "public keys of those who may connect: PEM, certificates, or lines KEY NAME; may be repeated")
       ->type_name("FILE")
       ->allow_extra_args(false);
 }

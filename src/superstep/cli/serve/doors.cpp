@@ -111,10 +111,8 @@ void warn_of_open_doors(const ServeArguments& a, const edge::ServeSettings& sett
 
 void declare_door(CLI::App& command, ServeArguments& a) {
   command
-      .add_option(
-          "--token-file", a.token_file,
-          "tokens, a line each: TOKEN, or TOKEN SCOPES NAME with scopes of read,infer,change. Changes of "
-          "models need one; without the file there are none")
+      .add_option("--token-file", a.token_file,
+                  "tokens, one per line: TOKEN, or TOKEN SCOPES NAME with scopes read,infer,change")
       ->type_name("FILE");
   command
       .add_option("--protect", a.protect,
@@ -122,9 +120,7 @@ void declare_door(CLI::App& command, ServeArguments& a) {
       ->type_name("SCOPES");
   command
       .add_option("--host", a.hosts,
-                  "a name that it is reached under, beside addresses, the machine's own and the "
-                  "certificate's; '*': any. "
-                  "repeated")
+                  "a further name under which clients reach it; '*': any name. May be repeated")
       ->type_name("NAME")
       ->allow_extra_args(false);
   command
@@ -137,10 +133,8 @@ void declare_door(CLI::App& command, ServeArguments& a) {
                   "let those in alone who show a certificate that one of these signed, PEM")
       ->type_name("FILE");
   command
-      .add_option(
-          "--verify-key", a.verify_key,
-          "serve, and swap to, what this public key (Ed25519, PEM) has signed alone: SHA256SUMS of a run, "
-          "FILE.sha256 of a model file")
+      .add_option("--verify-key", a.verify_key,
+                  "serve only what this public key (Ed25519, PEM) has signed: SHA256SUMS, FILE.sha256")
       ->type_name("FILE");
   command.add_option("--access-log", a.access_log, "every request as a line of JSON")->type_name("FILE");
   command
@@ -153,7 +147,7 @@ void declare_door(CLI::App& command, ServeArguments& a) {
       .add_option("--audit-log", a.audit_log,
                   "every change of what is served, who asked for it and what came of it, as a line of JSON")
       ->type_name("FILE");
-  command.add_option("--log-bytes", a.log_bytes, "of a log; then it goes on in a new one, and five are kept")
+  command.add_option("--log-bytes", a.log_bytes, "size at which a log is rotated; five are kept")
       ->type_name("BYTES")
       ->check(bytes())
       ->capture_default_str();

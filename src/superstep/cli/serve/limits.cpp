@@ -41,15 +41,14 @@ void declare_queue(CLI::App& command, ServeArguments& a) {
   command
       .add_option(
           "--queue-full", a.queue_full,
-          "then a stream is held back and requests are refused with status 429 (block), both are refused "
-          "(drop-new), or the oldest go (drop-old)")
+          "block: hold streams back, refuse requests (429); drop-new: refuse both; drop-old: drop the oldest")
       ->type_name("HOW")
       ->check(CLI::IsMember({"block", "drop-new", "drop-old"}))
       ->capture_default_str();
   command
-      .add_option("--deadline", a.deadline,
-                  "milliseconds after which a request that still waits is given up (status 504); 0: none. A "
-                  "request's own parameter 'timeout', in microseconds, goes before it")
+      .add_option(
+          "--deadline", a.deadline,
+          "milliseconds after which a waiting request is given up (504), unless it sets 'timeout'; 0: none")
       ->type_name("MS")
       ->check(number_from(0, 3.6e6))
       ->capture_default_str();
@@ -58,15 +57,14 @@ void declare_queue(CLI::App& command, ServeArguments& a) {
   command.add_flag("--reproducible", a.reproducible,
                    "compute every row alone: its answer has the same bits whatever came beside it");
   command
-      .add_option(
-          "--workers", a.workers,
-          "that compute side by side, each with its own plans; they share --threads (default: as many)")
+      .add_option("--workers", a.workers,
+                  "workers that compute side by side, each with its own plans; they share --threads")
       ->type_name("N")
       ->check(CLI::Range(1, 1024));
 }
 
 void declare_limits(CLI::App& command, ServeArguments& a) {
-  command.add_option("--memory", a.memory, "that requests on their way may take in all")
+  command.add_option("--memory", a.memory, "bytes that all requests under way may take together")
       ->type_name("BYTES")
       ->check(bytes())
       ->capture_default_str();
@@ -76,21 +74,22 @@ void declare_limits(CLI::App& command, ServeArguments& a) {
       ->capture_default_str();
   command
       .add_option("--connections", a.connections,
-                  "at the same time; one more takes the place of who is slowest, or idle longest")
+                  "connections at the same time; one more replaces the slowest or the longest idle one")
       ->type_name("N")
       ->check(CLI::Range(1, 1 << 20))
       ->capture_default_str();
   command
       .add_option("--peer-connections", a.peer_connections,
-                  "of one address (default: half of --connections; behind a proxy all come from one)")
+                  "connections per address (default: half of --connections); a proxy is one address")
       ->type_name("N")
       ->check(CLI::Range(1, 1 << 20));
   command
-      .add_option("--peer-requests", a.peer_requests, "of one address that are under way at the same time")
+      .add_option("--peer-requests", a.peer_requests,
+                  "requests per address that are under way at the same time")
       ->type_name("N")
       ->check(CLI::Range(1, 1 << 20))
       ->capture_default_str();
-  command.add_option("--peer-memory", a.peer_memory, "of --memory that one address may take (default: half)")
+  command.add_option("--peer-memory", a.peer_memory, "share of --memory per address (default: half)")
       ->type_name("BYTES")
       ->check(bytes());
   command
@@ -104,15 +103,13 @@ void declare_limits(CLI::App& command, ServeArguments& a) {
       ->type_name("S")
       ->check(number_from(0.01, 1e6))
       ->capture_default_str();
-  command.add_option("--http-threads", a.http_threads, "that read requests and write answers")
+  command.add_option("--http-threads", a.http_threads, "threads that read requests and write answers")
       ->type_name("N")
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
   command
-      .add_option(
-          "--lame-duck", a.lame_duck,
-          "seconds that it says that it is not ready, and still answers, before it stops: for those in "
-          "front of it to send requests elsewhere")
+      .add_option("--lame-duck", a.lame_duck,
+                  "seconds in which it reports 'not ready' but still answers, before it stops")
       ->type_name("S")
       ->check(number_from(0, 3600));
   command.add_option("--drain", a.drain, "seconds to answer what waits when it is asked to stop")

@@ -87,21 +87,19 @@ void set_stream(const ServeArguments& a, edge::ServeSettings& settings) {
 
 void declare_stream(CLI::App& command, ServeArguments& a) {
   command
-      .add_option(
-          "--pull", a.pull,
-          "take frames from a detector: tcp://HOST:31001 (DECTRIS' stream version 2, or raw frames), or "
-          "from Kafka: kafka://HOST:9092/TOPIC?group=NAME")
+      .add_option("--pull", a.pull,
+                  "take frames from tcp://HOST:31001 (DECTRIS stream v2, raw) or kafka://HOST:9092/TOPIC")
       ->type_name("ADDRESS");
   command.add_option("--pull-model", a.pull_model, "the model that answers frames (default: the only one)")
       ->type_name("NAME");
   command
       .add_option("--pull-channel", a.pull_channel,
-                  "of frames that have several (one for each threshold) the one to read: threshold_1")
+                  "the channel to read where frames have several (one per threshold): threshold_1")
       ->type_name("NAME");
   command
       .add_option(
           "--scale", a.scale,
-          "of pixels, before the model has them; log: it has log(1 + pixel); unit: each frame's from 0 to 1")
+          "applied to pixels before the model: a factor, log: log(1 + pixel), unit: each frame from 0 to 1")
       ->type_name("X|log|unit")
       ->check(CLI::Number | CLI::IsMember({"log", "unit"}))
       ->capture_default_str();
@@ -115,23 +113,18 @@ void declare_stream(CLI::App& command, ServeArguments& a) {
           "write answers to frames to DIR/SERIES-0001.h5 and on, and what was missing to DIR/SERIES.json")
       ->type_name("DIR");
   command.add_flag("--shared", a.shared,
-                   "this is one of several servers of the stream: what comes to others is not missing; "
-                   "'superstep account DIR...' joins what they say");
+                   "one of several servers of the stream: frames that others got are not counted as missing");
   command
-      .add_option(
-          "--journal", a.journal,
-          "keep frames in DIR until their answers are written, and go on there after any end: none that was "
-          "acknowledged is lost. It needs a sender that waits for that: superstep stream --acknowledge")
+      .add_option("--journal", a.journal,
+                  "keep frames in DIR until they are answered, and go on there after a crash: none is lost")
       ->type_name("DIR");
   command
-      .add_option(
-          "--stitch", a.stitch,
-          "one growing picture of all frames, at /live and in --write DIR/SERIES.cxi and .tiff: pixel=10nm, "
-          "crop=12 (px of a window's middle), mean=removed or kept (of each window's phase), output=NAME")
+      .add_option("--stitch", a.stitch,
+                  "assemble one picture of all frames: pixel=10nm, crop=12, mean=removed|kept, output=NAME")
       ->type_name("NAME=X,...");
   command
       .add_option("--positions", a.positions,
-                  "of the scan, where frames bring none: a table with lines FRAME,Y,X in metres")
+                  "positions of the scan where frames carry none: a table with lines FRAME,Y,X in meters")
       ->type_name("FILE.csv");
   command
       .add_option("--stall", a.stall,
@@ -144,10 +137,9 @@ void declare_stream(CLI::App& command, ServeArguments& a) {
 
 void declare_learning(CLI::App& command, ServeArguments& a) {
   command
-      .add_option("--learn", a.learn,
-                  "learn from each scan when it has ended, and serve what proves better; versions, labelled "
-                  "scans and "
-                  "what happened are in DIR. For runs of ptychonn-128 and braggnn")
+      .add_option(
+          "--learn", a.learn,
+          "train on each scan that has ended and serve what is better (ptychonn-128, braggnn); kept in DIR")
       ->type_name("DIR");
   command
       .add_option(

@@ -185,7 +185,7 @@ std::unique_ptr<Task> open_cifar10(const TaskSettings& settings, const Options&)
 Workload cifar10_cnn() {
   return {
       .name = "cifar10-cnn",
-      .summary = "ten classes of 32x32 colour images, by a small convolutional network",
+      .summary = "ten classes of 32x32 color images, by a small convolutional network",
       .options = {},
       .build = build_cifar10,
       .parameters = 642570,

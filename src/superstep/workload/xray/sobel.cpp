@@ -245,7 +245,7 @@ std::unique_ptr<Task> open_tracks(const TaskSettings& settings, const Options& m
                       const Fields& fields, const Predictions& found,
                       page::Page& page) { return present_edges(fields.at("frame"), found, page, window); },
        .references = [window](const TableSamples& samples) -> References {
-         return {.floor = Reference{"differences of neighbours", error_of_differences(samples, window)},
+         return {.floor = Reference{"differences of neighbors", error_of_differences(samples, window)},
                  .conventional = Reference{"the filter in whole numbers", 0},
                  .limit = {},
                  .target = {}};

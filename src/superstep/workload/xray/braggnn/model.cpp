@@ -103,7 +103,7 @@ graph::Graph build_braggnn(std::int64_t batch, const Options& options, std::uint
 Workload braggnn() {
   return {
       .name = "braggnn",
-      .summary = "sub-pixel centres of X-ray diffraction peaks from 11x11 patches",
+      .summary = "sub-pixel centers of X-ray diffraction peaks from 11x11 patches",
       .options = {{"patch", "11", "pixels a side, odd, 9 to 23"},
                   {"hidden", "16-8-4-2", "widths of the fully connected layers"},
                   {"centred", "yes", "the network gives the place relative to the middle of the patch"}},

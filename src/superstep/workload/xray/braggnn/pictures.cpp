@@ -152,12 +152,12 @@ std::string present_bragg(const data::BraggDataset& peaks, const Predictions& fo
   page.begin_row().begin_column();
   page.table(bragg_header, rows, {&last, 1});
   page.paragraph(
-      "Distances between true and found centres, in pixels. The fits are least squares by Levenberg and "
+      "Distances between true and found centers, in pixels. The fits are least squares by Levenberg and "
       "Marquardt of a pseudo-Voigt peak with 7 (axis-aligned) and 8 (rotated) parameters. Rates are on all "
       "threads, data included.");
   page.end_column().plot(bragg_error_plot(methods)).end_row();
   page.heading("Patches", 3)
-      .paragraph("Left the patch, right the square of it in which the three centres lie, magnified.");
+      .paragraph("Left the patch, right the square of it in which the three centers lie, magnified.");
   add_patches(page, peaks, found.indices, methods[3], methods[4]);
   TextTable table(bragg_header);
   for (const auto& row : rows) table.add_row(row);

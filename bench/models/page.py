@@ -99,7 +99,7 @@ def told_difference(found, prefix):
 
 
 def training_table(rows):
-    lines = ["| model | batch | optimiser | Superstep: loss, parameters, moves | PyTorch in f32 | Superstep, us | PyTorch, us | its set-up | gain |",
+    lines = ["| model | batch | optimizer | Superstep: loss, parameters, moves | PyTorch in f32 | Superstep, us | PyTorch, us | its set-up | gain |",
              "|---|---|---|---|---|---|---|---|---|"]
     for row in rows:
         if "failure" in row:
@@ -128,7 +128,7 @@ def setups_text(rows):
     if not names:
         return "No times were taken."
     compiled = "" if any(name.startswith("compile") for name in names) else "; torch.compile was left out"
-    return "Times are of one optimiser; the fastest of PyTorch's set-ups counts (%s%s)." % ("; ".join(names), compiled)
+    return "Times are of one optimizer; the fastest of PyTorch's set-ups counts (%s%s)." % ("; ".join(names), compiled)
 
 
 def training_text(data):
@@ -136,7 +136,7 @@ def training_text(data):
     rows = data["rows"]
     gains, loads = [g for g in map(training_gain, rows) if g], [row["load"] for row in rows]
     return ["## Training steps", "",
-            "By `train_models.py`, whose head says how: %d steps in each optimiser from the same weights, against PyTorch %s in f64. `loss` is the" % (
+            "By `train_models.py`, whose head says how: %d steps in each optimizer from the same weights, against PyTorch %s in f64. `loss` is the" % (
                 data["steps"], data["torch"]),
             "largest relative difference of a loss, `parameters` the length of the difference of all parameters as a share of their length, `moves`",
             "as a share of what they moved by; beside it the same of PyTorch in f32. %s" % setups_text(rows), "",

@@ -156,6 +156,9 @@ weight. What counts is the error with the model, the machine or the source left 
 measured, or a machine of which a data sheet alone is known. The last column is the baseline: the roofline of the data sheet times
 one constant of a kind and a type, fitted on all rows. Below 3 % equal runs differ, too.
 
+These are the laws of `machine/rates`, of four constants each. `superstep predict` and `advise` do not use them: they go by the
+models of single machines, whose errors [machines.md](machines.md) has.
+
 {}
 The share of all rows near what was published, the median of predicted over published time (bias), and the factor that holds
 four fifths of them; the last column counts how many rows lie inside the factor of the other half of the cells.

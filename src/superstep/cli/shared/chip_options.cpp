@@ -14,9 +14,11 @@ void add_chip_options(CLI::App& command, ChipArguments& arguments) {
   command.add_option("--accumulate", arguments.accumulate, "micro-batches a step")
       ->check(count)
       ->capture_default_str();
-  command.add_option("--replicas", arguments.replicas, "copies of the model")
-      ->check(count)
-      ->capture_default_str();
+  command
+      .add_option("--replicas", arguments.replicas,
+                  "copies of the model (default: 1, or as many as --units holds)")
+      ->type_name("N")
+      ->check(count);
   command.add_option("--pipeline", arguments.pipeline, "layers of each stage (6,4), or auto")
       ->type_name("A,B,...");
   command.add_option("--units", arguments.units, "chips: stages of an automatic pipeline x replicas")
@@ -38,17 +40,23 @@ std::vector<int> stage_layers(const std::string& text) {
 }
 
 target::Chips chips_of(const ChipArguments& arguments) {
-  target::Chips chips{.accumulate = arguments.accumulate, .replicas = arguments.replicas};
+  target::Chips chips{.accumulate = arguments.accumulate, .replicas = std::max(1, arguments.replicas)};
+  int stages = 1;
   if (arguments.pipeline == "auto") {
-    chips.stages = std::max(1, arguments.units / std::max(1, arguments.replicas));
+    stages = chips.stages = std::max(1, arguments.units / chips.replicas);
     if (chips.stages < 2)
       throw Error(ErrorCode::invalid_argument, "an automatic pipeline needs two units a replica or more",
                   "--pipeline", "say how many chips there are with --units");
-  } else if (!arguments.pipeline.empty()) {
-    chips.pipeline = stage_layers(arguments.pipeline);
-  } else if (arguments.units > 1 && arguments.replicas == 1) {
-    chips.replicas = arguments.units;
+  } else {
+    if (!arguments.pipeline.empty()) chips.pipeline = stage_layers(arguments.pipeline);
+    stages = std::max(1, static_cast<int>(chips.pipeline.size()));
+    if (arguments.replicas == 0) chips.replicas = std::max(1, arguments.units / stages);
   }
+  if (arguments.units > 0 && stages * chips.replicas != arguments.units)
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("{} replicas of {} stages take {} units, and {} are given", chips.replicas,
+                            stages, stages * chips.replicas, arguments.units),
+                "--units", "leave one of --units, --replicas and --pipeline away, or --pipeline auto");
   return chips;
 }
 

@@ -45,11 +45,13 @@ class Search {
         if (!found_.empty()) return fair();
       }
       if (cut || question_.stated.replicas > 0) continue;
-      for (int stages = 2; stages <= units(); stages *= 2)
+      for (int stages = 2; stages <= units(); ++stages) {
+        if (units() % stages != 0) continue;  // no unit is left over
         for (const bool recompute : recomputations()) {
           with_stages(stages, recompute, beside);
           if (!found_.empty()) return fair();
         }
+      }
     }
     return {};
   }

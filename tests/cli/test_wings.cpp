@@ -59,6 +59,19 @@ TEST(Wings, RefuseAWrongCallAsEveryCommand) {
   EXPECT_TRUE(contains(outcome.errors, "superstep serve")) << outcome.errors;
 }
 
+TEST(Wings, SayThatTheyAreOfAnotherRevision) {
+  const ScratchFolder folder;
+  const Outcome usual = run_program(folder / "", "design ald --example");
+  EXPECT_EQ(usual.errors, "");
+  const Outcome old = run_program(
+      folder / "",
+      "&& SUPERSTEP_STARTED_BY='0.1.0 \"abc\"' " + program_under_test() + "-extra design ald --example",
+      "true");
+  EXPECT_EQ(old.code, 0) << old.errors;
+  EXPECT_TRUE(contains(old.errors, "superstep of 0.1.0 \"abc\"")) << old.errors;
+  EXPECT_TRUE(contains(old.errors, "make wings")) << old.errors;
+}
+
 TEST(Wings, HaveAllCommandsOfTheProgram) {
   const std::string beside = program_under_test() + "-extra";
   EXPECT_EQ(std::system((beside + " list >/dev/null").c_str()), 0);

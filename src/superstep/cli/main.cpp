@@ -43,14 +43,13 @@ void declare_common(CLI::App& command, bool has_result) {
     command.add_option("--json", common().json, "write the result as JSON to this file")->type_name("FILE");
     command.add_flag(
         "--private", common().for_others,
-        "results and records have neither this machine's name nor full paths; SUPERSTEP_PRIVATE=1 says "
-        "it for all commands");
+        "leave this machine's name and full paths out of results and records (or SUPERSTEP_PRIVATE=1)");
   }
   command.add_flag("--quiet", common().quiet, "no signs of progress and no tables");
   command
       .add_option(
           "--progress", common().progress,
-          "of long work, on standard error: none, line, bar (default: bar on a terminal, line elsewhere)")
+          "signs of long work on standard error: none, line, bar (default: bar on a terminal, else line)")
       ->type_name("HOW")
       ->check(CLI::IsMember({"none", "line", "bar"}));
   command
@@ -219,6 +218,7 @@ int run(int argc, char** argv) {
     describe_this_wing(describe(program));
     return 0;
   }
+  tell_of_another_revision();
   common().words = words;
   common().handed_on = take_handed_on(words);
   words = understood(std::move(words), program);

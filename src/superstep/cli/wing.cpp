@@ -10,14 +10,19 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 
 #include "superstep/base/error.h"
 #include "superstep/base/json.h"
+#include "superstep/base/printable.h"
 #include "superstep/base/system/child_process.h"
 #include "superstep/base/system/interrupt.h"
+#include "superstep/base/system/standard_streams.h"
 #include "superstep/cli/help/description_json.h"
+#include "superstep/record/environment.h"
 
 namespace superstep::cli {
 namespace {
@@ -29,6 +34,14 @@ fs::path program_of(const std::string& wing) {
 }
 
 bool is_there(const fs::path& program) { return ::access(program.c_str(), X_OK) == 0; }
+
+// By which a program tells its wing what it was built from.
+constexpr const char* started_by = "SUPERSTEP_STARTED_BY";
+
+std::string own_revision() {
+  const nlohmann::json program = record::program_record();
+  return fmt::format("{} {}", program.at("version").get<std::string>(), program.at("git").dump());
+}
 
 // What a program prints, to its end; empty where it cannot be started or does not end well.
 std::string printed_by(std::vector<std::string> command) {
@@ -91,12 +104,23 @@ void go_on_in(const std::string& wing) {
     throw Error(ErrorCode::not_found, "this command is in a program of its own, which is not there",
                 program.string(),
                 "'make wings' in the sources of Superstep builds it; installations have it");
+  ::setenv(started_by, own_revision().c_str(), 1);
   hold_stops(true);  // until the next program looks for them
   if (interrupted()) throw Error(ErrorCode::interrupted, "before the work began");
   std::vector<std::string> command{program.string()};
   command.insert(command.end(), common().words.begin(), common().words.end());
   ::execv(program.c_str(), words_of(command).data());
   throw Error(ErrorCode::io, fmt::format("cannot be started: {}", std::strerror(errno)), program.string());
+}
+
+void tell_of_another_revision() {
+  const char* const given = std::getenv(started_by);
+  const std::string program = given ? given : "";
+  ::unsetenv(started_by);  // not of what this one starts
+  if (!program.empty() && program != own_revision())
+    tell(fmt::format(
+        "superstep: note: superstep-{} is of {}, and superstep of {}\n  'make wings' builds both anew\n",
+        this_wing().name ? this_wing().name : "", own_revision(), printable(program)));
 }
 
 void complete_by_wings(CommandText& program) {

@@ -33,6 +33,10 @@ bool declare_here(const Command& command, CLI::App& app);
 // Error (not_found, io) where that cannot be, and Error (interrupted) where the user has asked to stop.
 [[noreturn]] void go_on_in(const std::string& wing);
 
+// Says so on standard error where the program that went on in this one was built from another revision: one
+// that was built alone has an old wing beside it.
+void tell_of_another_revision();
+
 // The signals that stop a command in order wait from now on, or no more: none is lost while one program takes
 // another's place.
 void hold_stops(bool hold);

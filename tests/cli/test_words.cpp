@@ -42,6 +42,43 @@ TEST_F(Words, ThePageHasTheZooAsItIsListed) {
   EXPECT_TRUE(contains(content_of(SUPERSTEP_SOURCE "/docs/workloads.md"), shown)) << shown;
 }
 
+// The options of a command as its help prints them: names, and what stands behind them from column 30 on.
+std::vector<std::pair<std::string, std::string>> options_in(const std::string& help) {
+  constexpr std::size_t column = 30;
+  std::vector<std::pair<std::string, std::string>> options;
+  std::istringstream lines(help);
+  for (std::string line; std::getline(lines, line);) {
+    const std::size_t name = line.find("--");
+    const bool begins = name != std::string::npos && name < 8 && line.starts_with("  ");
+    if (begins) options.emplace_back(line.substr(name, line.find_first_of(" ,", name) - name), "");
+    const bool goes_on = !begins && !options.empty() && line.starts_with(std::string(column, ' '));
+    const bool text_here = begins && line.size() > column && line[column - 1] == ' ' && line[column] != ' ';
+    if (goes_on || text_here) options.back().second += line.substr(column);
+  }
+  return options;
+}
+
+// What it is stands first, in one line that a terminal holds.
+TEST_F(Words, TextsOfOptionsAreOneLineThatBeginsWithWhatItIs) {
+  std::size_t seen = 0;
+  std::istringstream lines(run("--help").output);
+  std::vector<std::string> commands;
+  for (std::string line; std::getline(lines, line);)
+    if (line.starts_with("  ") && line.size() > 30 && line[2] >= 'a' && line[2] <= 'z' && line[29] == ' ')
+      commands.push_back(line.substr(2, line.find(' ', 2) - 2));
+  EXPECT_GT(commands.size(), 30U);
+  for (const std::string& name :
+       {"machine measure", "records show", "records export", "onnx check", "onnx export"})
+    commands.push_back(name);
+  for (const std::string& command : commands)
+    for (const auto& [option, text] : options_in(run("help " + command).output)) {
+      EXPECT_FALSE(text.starts_with("of ")) << command << " " << option << ": " << text;
+      EXPECT_LE(text.size(), 100U) << command << " " << option << ": " << text;
+      seen += !text.empty();
+    }
+  EXPECT_GT(seen, 500U);
+}
+
 TEST_F(Words, HelpIsGivenHoweverItIsAskedFor) {
   const std::string all = run("--help").output, train = run("train --help").output;
   EXPECT_FALSE(contains(all, "Subcommands:")) << "a command without a group";

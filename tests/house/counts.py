@@ -6,7 +6,6 @@ import re
 sources = ("h", "cpp")
 # Where an operator's name is its definition, or the text of a file that is read and written.
 HOMES = ("op", "onnx")
-WIDEST_OPTION = 100  # columns of a text of an option
 
 
 def files(root):
@@ -37,27 +36,6 @@ def operator_literals(root):
 
 
 string = r'"(?:\\.|[^"\\])*"'
-declaration = re.compile(r"add_(?:option|flag)\(\s*(%s)\s*,(?:\s*[^,()\"]+(?:\([^()]*\))?\s*,)?\s*((?:%s\s*)+)[,)]" % (string, string))
-
-
-def option_texts(root):
-    """[(place, name, text)] of every option of the program, as its source declares it."""
-    found = []
-    for path in files(root):
-        text = path.read_text()
-        for match in declaration.finditer(text):
-            said = "".join(part[1:-1] for part in re.findall(string, match.group(2))).replace('\\"', '"')
-            place = f"{path.relative_to(pathlib.Path(root) / 'src' / 'superstep')}:{text.count(chr(10), 0, match.start()) + 1}"
-            found.append((place, match.group(1)[1:-1], said))
-    return found
-
-
-def option_texts_of(root):
-    return [f"{place}: {name}: {said}" for place, name, said in option_texts(root) if said.startswith(("of ", "of:"))]
-
-
-def option_texts_wide(root):
-    return [f"{place}: {name}: {len(said)} columns" for place, name, said in option_texts(root) if len(said) > WIDEST_OPTION]
 
 
 # British spellings of words that this field uses, as their American ones begin: the field's habit is American.
@@ -81,7 +59,7 @@ def british_words(root):
     return found
 
 
-COUNTS = {"british_words": british_words, "operator_literals": operator_literals, "option_texts_of": option_texts_of, "option_texts_wide": option_texts_wide}
+COUNTS = {"british_words": british_words, "operator_literals": operator_literals}
 
 
 def findings(root, ceilings):

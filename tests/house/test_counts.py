@@ -38,13 +38,6 @@ class Counts(unittest.TestCase):
         self.source("onnx/c.cpp", 'name = "Conv";\n')
         self.assertEqual(counts.operator_literals(self.root), ["target/a.cpp:1: Conv", "target/a.cpp:1: superstep.Adam"])
 
-    def test_texts_of_options_are_found_in_all_their_pieces(self):
-        self.source("cli/a.cpp", 'command.add_option("--rows", a.rows, "of a request")\n'
-                                 '  command\n      .add_option(\n          "--wide", settings.wide,\n          "%s "\n          "%s")\n'
-                                 'command.add_flag("--flag", flag, "often \\"so\\"");\n' % ("a" * 60, "b" * 60))
-        self.assertEqual(counts.option_texts_of(self.root), ["cli/a.cpp:1: --rows: of a request"])
-        self.assertEqual(counts.option_texts_wide(self.root), ["cli/a.cpp:3: --wide: 121 columns"])
-
     def test_british_words_are_found_in_pages_and_sentences(self):
         self.write("docs/page.md", "The optimiser of neighbouring centres, and `centre=no`.\nNoise of a promise.\n")
         self.source("a.cpp", 'throw Error("is not normalised", "neighbours");  // neighbours of ours\n')
@@ -53,7 +46,7 @@ class Counts(unittest.TestCase):
 
     def test_ceilings_only_fall(self):
         self.source("target/a.cpp", 'f("Conv");\n')
-        ceilings = {"operator_literals": 1, "option_texts_of": 0, "option_texts_wide": 0, "british_words": 0}
+        ceilings = {"operator_literals": 1, "british_words": 0}
         self.assertEqual(counts.findings(self.root, ceilings), [])
         self.assertIn("more than the 0", counts.findings(self.root, ceilings | {"operator_literals": 0})[0])
         self.assertIn("write 1 there", counts.findings(self.root, ceilings | {"operator_literals": 2})[0])

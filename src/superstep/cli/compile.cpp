@@ -121,7 +121,7 @@ void declare_compile(CLI::App& command) {
   request.mode = "train";
   command.add_option("workload", request.workload, "superstep list workloads, or a model file (.onnx)")
       ->required();
-  command.add_option("--for", a->devices, "devices to compile for, joined by commas: " + device_names())
+  command.add_option("--for", a->devices, "devices to compile for, joined by commas")
       ->type_name("DEVICE,...")
       ->delimiter(',')
       ->required();
@@ -137,11 +137,8 @@ void declare_compile(CLI::App& command) {
   add_set_option(command, request.model_options);
   add_bound_option(command, request.bounds);
   add_shape_option(command, request.shapes);
-  command
-      .add_option("--loss", request.loss,
-                  "loss of a model file: mse, l1, huber, cross_entropy; per output: mse:position,l1:width")
-      ->type_name("LOSS");
-  command.footer(footer);
+  add_loss_option(command, request.loss);
+  command.footer(fmt::format("Devices: {}\n{}", device_names(), footer));
   command.callback([a] { compile(*a); });
 }
 

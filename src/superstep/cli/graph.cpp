@@ -124,10 +124,7 @@ void declare_graph(CLI::App& command) {
   add_set_option(command, request.model_options);
   add_bound_option(command, request.bounds);
   add_shape_option(command, request.shapes);
-  command
-      .add_option("--loss", request.loss,
-                  "loss of a model file: mse, l1, huber, cross_entropy; per output: mse:position,l1:width")
-      ->type_name("LOSS");
+  add_loss_option(command, request.loss);
   command.footer(examples);
   command.callback([arguments] { show_graph(*arguments); });
 }

@@ -227,10 +227,7 @@ void declare_model(CLI::App& command, run::TrainSettings& settings) {
           "--optimizer", settings.optimizer,
           "sgd, adam, adamw, adamax, rmsprop or lamb, with constants: adamw:weight_decay=0.01,beta2=0.95")
       ->type_name("NAME[:NAME=X,...]");
-  command
-      .add_option("--loss", settings.loss,
-                  "loss of a model file: mse, l1, huber, cross_entropy; per output: mse:position,l1:width")
-      ->type_name("LOSS");
+  add_loss_option(command, settings.loss);
   add_bound_option(command, settings.bounds);
   add_shape_option(command, settings.shapes);
   add_train_option(command, settings.train);

@@ -101,7 +101,7 @@ void declare_stream(CLI::App& command, ServeArguments& a) {
           "--scale", a.scale,
           "applied to pixels before the model: a factor, log: log(1 + pixel), unit: each frame from 0 to 1")
       ->type_name("X|log|unit")
-      ->check(CLI::Number | CLI::IsMember({"log", "unit"}))
+      ->check((CLI::Number | CLI::IsMember({"log", "unit"})).description(""))
       ->capture_default_str();
   command
       .add_option("--publish", a.publish,

@@ -15,27 +15,32 @@ inline CLI::Option* add_repeated(CLI::App& command, const char* name, std::vecto
 
 inline void add_bound_option(CLI::App& command, std::vector<std::string>& bounds) {
   add_repeated(command, "--bound", bounds,
-               "of a model file: how long the result of a node may be whose length depends on the data: "
-               "NODE=N or NODE=all, * in a name is any letters; may be repeated",
+               "longest result of a node whose length depends on the data, * matches; may be repeated",
                "NODE=N");
 }
 
 inline void add_shape_option(CLI::App& command, std::vector<std::string>& shapes) {
-  add_repeated(command, "--shape", shapes, "of a model file: input=EXTENTS or symbol=N; may be repeated",
+  add_repeated(command, "--shape", shapes,
+               "shape of a model file's input, or a symbol of it: x=1,3,224,224, batch=4; may be repeated",
                "NAME=N,...");
 }
 
 inline void add_train_option(CLI::App& command, std::vector<std::string>& names) {
   add_repeated(command, "--train", names,
-               "of a model file: initializers that are trained beside its weights, * and ? in them; may be "
-               "repeated",
+               "initializers of a model file to train beside its weights, * and ? match; may be repeated",
                "NAME");
 }
 
 inline void add_freeze_option(CLI::App& command, std::vector<std::string>& names) {
   add_repeated(command, "--freeze", names,
-               "of a model file: initializers that are not trained, * and ? in them; may be repeated",
-               "NAME");
+               "initializers of a model file to keep as they are, * and ? match; may be repeated", "NAME");
+}
+
+inline void add_loss_option(CLI::App& command, std::string& loss) {
+  command
+      .add_option("--loss", loss,
+                  "loss of a model file: mse, l1, huber, cross_entropy; per output: mse:position,l1:width")
+      ->type_name("LOSS");
 }
 
 inline void add_set_option(CLI::App& command, std::vector<std::string>& settings) {

@@ -93,7 +93,7 @@ std::vector<std::vector<std::string>> bragg_rows(const std::vector<BraggResult>&
 
 page::Plot bragg_error_plot(const std::vector<BraggResult>& methods) {
   page::Plot plot{
-      .title = "Distance from the true centre", .x_label = "error, px", .y_label = "patches", .series = {}};
+      .title = "Distance from the true center", .x_label = "error, px", .y_label = "patches", .series = {}};
   for (std::size_t i = 1; i < methods.size(); ++i) {
     if (i == 2) continue;  // the two fits lie on each other
     auto series = page::histogram(methods[i].name, methods[i].errors, 0, histogram_end, histogram_bins);
@@ -113,7 +113,7 @@ page::Picture patch_picture(const data::BraggDataset& peaks, std::int64_t index,
   page::Picture picture{.image = page::colored(patch, size, size, page::Colormap::gray),
                         .caption = fmt::format("#{}: fit {:.3f} px, network {:.3f} px", index, fit.errors[at],
                                                model.errors[at]),
-                        .marks = {{Shape::plus, truth[0], truth[1], "#51cf66", "true centre"},
+                        .marks = {{Shape::plus, truth[0], truth[1], "#51cf66", "true center"},
                                   {Shape::circle, fit.x[at], fit.y[at], "#4dabf7", "pseudo-Voigt fit"},
                                   {Shape::cross, model.x[at], model.y[at], "#ff6b6b", "network"}},
                         .scale = patch_scale};

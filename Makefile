@@ -8,8 +8,8 @@
 # make wheel    builds the Python package into dist/, in an environment of its own
 # make sbom     writes what the program is made of, build/superstep.spdx.json (SPDX 2.3)
 # make docs     builds the documentation site, build/site/index.html, and looks at its links
-# make wings  builds, beside the program, the commands that are programs of their own: serve, stream, account, demo;
-#             workflow, design, md, openmp (installations and packages have them)
+# make wings    builds, beside the program, the commands that are programs of their own: serve, stream, account, demo;
+#               workflow, design, md, openmp (installations and packages have them)
 # make help   lists the rest
 
 BUILD ?= build

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "superstep/base/error.h"
+#include "superstep/base/system/regular_file.h"
 
 namespace superstep {
 namespace {
@@ -33,19 +34,12 @@ class Descriptor {
   int number_;
 };
 
-[[noreturn]] void refuse(const std::filesystem::path& path) {
-  if (errno == ENOENT || errno == ENOTDIR)
-    throw Error(ErrorCode::not_found, "there is no such file", path.string());
-  throw Error(ErrorCode::io, fmt::format("cannot open: {}", std::strerror(errno)), path.string(),
-              errno == EACCES ? "check the permissions" : "");
-}
-
 }  // namespace
 
 MappedFile::MappedFile(const std::filesystem::path& path) : path_(path) {
   Descriptor file(path);
   struct stat status {};
-  if (file.number() < 0 || ::fstat(file.number(), &status) != 0) refuse(path);
+  if (file.number() < 0 || ::fstat(file.number(), &status) != 0) refuse_to_open(path);
   if (!S_ISREG(status.st_mode))
     throw Error(ErrorCode::bad_file,
                 S_ISDIR(status.st_mode) ? "this is a folder, not a file" : "this is not a regular file",
@@ -53,7 +47,7 @@ MappedFile::MappedFile(const std::filesystem::path& path) : path_(path) {
   const auto size = static_cast<std::size_t>(status.st_size);
   if (size == 0) return;
   void* memory = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.number(), 0);
-  if (memory == MAP_FAILED) refuse(path);
+  if (memory == MAP_FAILED) refuse_to_open(path);
   bytes_ = {static_cast<const std::byte*>(memory), size};
   descriptor_ = file.release();
   opened_ = version();
@@ -61,7 +55,7 @@ MappedFile::MappedFile(const std::filesystem::path& path) : path_(path) {
 
 MappedFile::Version MappedFile::version() const {
   struct stat status {};
-  if (::fstat(descriptor_, &status) != 0) refuse(path_);
+  if (::fstat(descriptor_, &status) != 0) refuse_to_open(path_);
   return {std::int64_t{status.st_mtim.tv_sec} * 1'000'000'000 + status.st_mtim.tv_nsec, status.st_size};
 }
 

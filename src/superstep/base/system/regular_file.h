@@ -7,6 +7,9 @@
 
 namespace superstep {
 
+// What errno says of a call that should have opened `path`: throws Error, not_found or io.
+[[noreturn]] void refuse_to_open(const std::filesystem::path& path);
+
 // Before a library opens the file itself. Never waits. Throws Error: not_found, bad_file (no regular file),
 // io (it may not be read).
 void require_regular_file(const std::filesystem::path& path);

@@ -85,6 +85,16 @@ RowPrediction first_epoch(const RowRun& run, double samples, const StepTime& tim
 
 }  // namespace
 
+double scale_of_unit(const std::string& unit) {
+  return unit == "ms" ? 1e3 : unit == "us" ? 1e6 : unit == "%" ? 100 : unit == "TFLOPS" ? 1e-12 : 1;
+}
+
+double epoch_samples_of(const std::string& note) {
+  constexpr double of_the_table = 19968;  // rows that do not say it are of Chan's table in ANL-23/15
+  const std::size_t digits = note.find_first_of("0123456789");
+  return digits == std::string::npos ? of_the_table : std::atof(note.c_str() + digits);
+}
+
 bool has_application_rows(const PublishedTable& table) {
   return table.has("workload") && table.has("metric") && table.has("value") && table.has("machine");
 }
@@ -270,12 +280,7 @@ RowPrediction ApplicationRows::from_run(std::size_t row, const std::string& metr
   const StepTime time = step_time(prediction, metric, note);
   const std::string reason = fmt::format("{}{}bound by {}", assumed_of(answer),
                                          run.stack.empty() ? "" : run.stack + ", ", time.bound_by);
-  // From SI to the row's own unit.
-  const double scale = unit == "ms"       ? 1e3
-                       : unit == "us"     ? 1e6
-                       : unit == "%"      ? 100
-                       : unit == "TFLOPS" ? 1e-12
-                                          : 1;
+  const double scale = scale_of_unit(unit);
   const double samples = prediction.samples * (run.packed ? answer.configuration.packed_samples : 1);
   if (metric == "throughput") return rate_of(samples, time, reason);
   if (metric == "throughput_first_epoch") return first_epoch(run, samples, time, reason);
@@ -286,12 +291,9 @@ RowPrediction ApplicationRows::from_run(std::size_t row, const std::string& metr
   if (metric == "compute_utilization") return rate_of(prediction.peak_seconds * scale, time, reason);
   if (metric == "compute_rate") return rate_of(prediction.flops * scale, time, reason);
   if (metric == "epoch_time") {
-    // "training part of an epoch: 19968 of 20608 samples"
-    const std::size_t digits = note.find_first_of("0123456789");
-    const double of_epoch = digits == std::string::npos ? 19968 : std::atof(note.c_str() + digits);
     const double things =
         known_workload(run.workload).empty() ? 1 : workload::find_workload(run.workload).things_a_sample;
-    return time_of(of_epoch / things / prediction.samples, time, reason);
+    return time_of(epoch_samples_of(note) / things / prediction.samples, time, reason);
   }
   return refusal("this metric is not covered");
 }
@@ -304,7 +306,7 @@ RowPrediction ApplicationRows::predict(std::size_t row) {
   if (metric.starts_with("time_to") || metric == "init_time" || metric == "throughput_with_evaluation")
     return refusal("compilation by itself, evaluation and convergence are not predicted");
   if (known_workload(workload).empty() && kernels_of_set(workload).empty() &&
-      !primitive_graph(workload, metric))
+      !primitive_graph(workload, metric) && !batched_primitive(workload, false, 1, sizeof(float)))
     return refusal(fmt::format("no workload {}", workload));
   if (metric.starts_with("ratio") || metric.starts_with("speedup")) return ratio(row);
   return from_run(row, metric, table_.text(row, "unit"));

@@ -202,7 +202,8 @@ void declare_validate(CLI::App& command) {
   command
       .add_option("--tables", arguments->tables,
                   "a folder of tables of measurements, with machines-facts.csv and models.csv beside them")
-      ->type_name("DIR");
+      ->type_name("DIR")
+      ->check(CLI::ExistingDirectory);
   command
       .add_option(
           "--folds", arguments->folds,

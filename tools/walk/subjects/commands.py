@@ -261,6 +261,9 @@ def prepared(walk: Walk, where: str) -> Path:
     (folder / 'bad-copper.xyz').write_text(BAD_COPPER)
     (folder / 'my-reactions.csv').write_text(REACTIONS)
     (folder / 'bad-reactions.csv').write_text(BAD_REACTIONS)
+    if where.startswith('validate'):  # a table as --tables takes them
+        (folder / 'measurements').mkdir()
+        shutil.copy(walk.source / 'data/published/results.csv', folder / 'measurements')
     if where.startswith('openmp'):
         for source in (walk.source / 'examples/openmp').glob('*.c'):
             shutil.copy(source, folder)

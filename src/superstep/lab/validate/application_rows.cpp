@@ -7,6 +7,7 @@
 #include <cstdlib>
 
 #include "superstep/base/text.h"
+#include "superstep/lab/primitive/prediction.h"
 #include "superstep/lab/validate/primitive_graph.h"
 #include "superstep/workload/workload.h"
 
@@ -32,9 +33,12 @@ struct StepTime {
 };
 
 // Primitives are timed on the machine; a model is fed by its host, unless a note says "pipeline not counted".
-StepTime step_time(const Prediction& prediction, const std::string& metric, const std::string& note) {
+// Of a primitive, or where a metric says so, of the machine alone; else with the host that feeds it.
+StepTime step_time(const Prediction& prediction, bool primitive, const std::string& metric,
+                   const std::string& note) {
   const machine::FedInterval& fed = prediction.fed;
-  if (metric.starts_with("time") || metric == "compute_utilization" || metric == "compute_rate") {
+  if (primitive || metric.starts_with("time") || metric == "compute_utilization" ||
+      metric == "compute_rate") {
     const double up = std::exp(prediction.uncertainty), seconds = prediction.step_seconds;
     return {seconds,
             seconds / up,
@@ -136,16 +140,6 @@ std::string misfit_of(const machine::Answer& answer) {
 
 namespace {
 
-// "allreduce-64.5M" or "allreduce-16777216": values of the message; 0 where it is not one.
-double values_of_message(const std::string& workload) {
-  constexpr std::string_view prefix = "allreduce-";
-  if (!workload.starts_with(prefix)) return 0;
-  char* end = nullptr;
-  const double number = std::strtod(workload.c_str() + prefix.size(), &end);
-  const std::string unit = end;
-  return number * (unit.empty() ? 1 : unit == "K" ? 1e3 : unit == "M" ? 1e6 : unit == "G" ? 1e9 : 0);
-}
-
 // "ratio_to_a100" -> the machine of that name, or the smaller one of its kind.
 std::string other_machine(const std::string& metric) {
   const std::string name = metric.substr(std::string_view("ratio_to_").size());
@@ -158,16 +152,16 @@ RowPrediction ApplicationRows::collective(std::size_t row) {
   const double values = values_of_message(table_.text(row, "workload"));
   if (values <= 0 || table_.text(row, "metric") != "bandwidth_utilization")
     return refusal("this collective is not covered");
-  const auto model = machine::cost_model(machine::find_machine(machine_of_row(table_.text(row, "machine"))));
   const auto units = static_cast<int>(table_.integer(row, "units", 1));
   const double bytes = values * (table_.text(row, "precision") == "fp16" ? 2 : 4), n = units;
-  const double seconds = model->all_reduce_seconds(bytes, units) + model->collective_call_seconds(units);
+  const double seconds =
+      all_reduce_seconds(machine::find_machine(machine_of_row(table_.text(row, "machine"))), bytes, units);
   const double bus = bytes / seconds * 2 * (n - 1) / n;
   // B/s, data sheets: all links of an IPU, both ways; NVLink of a V100, both ways, or of an A100, one way.
   const double links = is_ipu(table_.text(row, "machine")) ? 320e9 : 300e9;
   const double value = 100 * bus / links;
-  // The interval has no source: chosen.
-  return {value, value * 0.6, value * 1.6, "bus bandwidth of the better of ring and tree over the link peak"};
+  return {value, value * collective_interval.slower, value * collective_interval.faster,
+          "bus bandwidth of the better of ring and tree over the link peak"};
 }
 
 // The other side of a ratio: the same configuration on the other machine, or in the other precision. A
@@ -277,7 +271,10 @@ RowPrediction ApplicationRows::from_run(std::size_t row, const std::string& metr
     return refusal("no cost model for " + join(prediction.unsupported, ", "));
   if (!prediction.fits) return refusal(misfit_of(answer));
   const std::string& note = table_.text(row, "note");
-  const StepTime time = step_time(prediction, metric, note);
+  const bool primitive = known_workload(run.workload).empty();
+  if (primitive && (metric == "throughput" || metric == "epoch_time" || metric == "latency_per_sample"))
+    return refusal("of a primitive a compute_rate, a compute_utilization or a step_time is predicted");
+  const StepTime time = step_time(prediction, primitive, metric, note);
   const std::string reason = fmt::format("{}{}bound by {}", assumed_of(answer),
                                          run.stack.empty() ? "" : run.stack + ", ", time.bound_by);
   const double scale = scale_of_unit(unit);
@@ -291,8 +288,7 @@ RowPrediction ApplicationRows::from_run(std::size_t row, const std::string& metr
   if (metric == "compute_utilization") return rate_of(prediction.peak_seconds * scale, time, reason);
   if (metric == "compute_rate") return rate_of(prediction.flops * scale, time, reason);
   if (metric == "epoch_time") {
-    const double things =
-        known_workload(run.workload).empty() ? 1 : workload::find_workload(run.workload).things_a_sample;
+    const double things = workload::find_workload(run.workload).things_a_sample;
     return time_of(epoch_samples_of(note) / things / prediction.samples, time, reason);
   }
   return refusal("this metric is not covered");

@@ -31,6 +31,8 @@ def attempts(walk: Walk) -> list:
             if walk.only not in f'{where}: superstep {command}':
                 continue  # not left to others: the next of its page waits for the one before
             found.append(attempt(walk, page, command, where))
+            if walk.short:
+                break  # a later command of the page may need what this one writes
     return found[::max(1, len(found) // 12)] if walk.short else found
 
 

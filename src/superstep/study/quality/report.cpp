@@ -58,11 +58,12 @@ void of_laws(const QualityReport& report, std::vector<std::string>& said) {
     const bool inside =
         law->critical_batch >= static_cast<double>(least) && law->critical_batch <= static_cast<double>(most);
     said.push_back(
-        fmt::format("In {}, steps follow {} (1 + {} / batch) to {:.0f} %: from a batch of about {} on, "
-                    "larger ones hardly "
-                    "save steps{}.",
+        fmt::format("In {}, steps follow {} (1 + {} / batch){}: from a batch of about {} on, larger ones "
+                    "hardly save steps{}.",
                     precision, number_words(law->least_steps), number_words(law->critical_batch),
-                    100 * law->largest_deviation, number_words(law->critical_batch),
+                    law->batches == 2 ? ", by two batches alone, so that nothing checks it"
+                                      : fmt::format(" to {:.0f} %", 100 * law->largest_deviation),
+                    number_words(law->critical_batch),
                     inside ? "" : " (outside the batches that were tried, so this is extrapolated)"));
   }
 }
@@ -336,7 +337,8 @@ nlohmann::json json_of(const QualityReport& report) {
     laws.push_back({{"precision", law.precision},
                     {"least_steps", law.least_steps},
                     {"critical_batch", law.critical_batch},
-                    {"largest_deviation", law.largest_deviation}});
+                    {"largest_deviation", law.largest_deviation},
+                    {"batches", law.batches}});
   for (const QualityCost& cost : report.costs)
     costs.push_back({{"machine", cost.machine},
                      {"units", cost.units},

@@ -7,38 +7,19 @@
 
 #include "superstep/base/error.h"
 #include "superstep/base/file.h"
-#include "superstep/base/json.h"
 #include "superstep/base/progress.h"
 #include "superstep/base/system/folder_lock.h"
 #include "superstep/base/system/interrupt.h"
 #include "superstep/base/text.h"
 #include "superstep/lab/bench/processes.h"
 #include "superstep/page/page.h"
-#include "superstep/record/member.h"
 #include "superstep/study/figures.h"
+#include "superstep/study/folder.h"
 
 namespace superstep::study {
 namespace {
 
 namespace fs = std::filesystem;
-
-// A folder of this study, or an empty one.
-void claim(const fs::path& folder, const std::string& name) {
-  const fs::path file = folder / "study.json";
-  if (fs::exists(file)) {
-    const std::string other = record::text_member(parse_json(read_text_file(file)), "study", "?");
-    if (other != name)
-      throw Error(ErrorCode::invalid_argument, fmt::format("holds the study {}", other), folder.string(),
-                  "give --out another folder");
-    return;
-  }
-  for (const auto& entry : fs::directory_iterator(folder))
-    if (entry.path().filename() != "lock")
-      throw Error(ErrorCode::invalid_argument, "holds other things than a study", folder.string(),
-                  "give --out a folder of its own");
-  write_file_atomically(
-      file, nlohmann::json{{"schema", "superstep-study-folder/1"}, {"study", name}}.dump() + "\n");
-}
 
 // What each job is given of the time: those that fit one after the other by the least that they take, and of
 // what is left as much to each.
@@ -146,7 +127,7 @@ Report run(const Study& study, const RunSettings& settings) {
   report.kept.resize(report.plan.jobs.size());
   make_folder(settings.out);
   const FolderLock lock(settings.out);
-  claim(settings.out, study.name);
+  claim_folder(settings.out, study.name);
   make_folder(settings.out / "jobs");
   report.predicted = predict(report.cells, settings.processors);
   try {

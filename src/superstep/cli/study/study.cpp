@@ -11,6 +11,7 @@
 #include "superstep/cli/command.h"
 #include "superstep/cli/shared/heeded_options.h"
 #include "superstep/cli/shared/outcome.h"
+#include "superstep/cli/study/quality.h"
 #include "superstep/study/run.h"
 
 namespace superstep::cli {
@@ -33,6 +34,8 @@ constexpr const char* examples =
     "  superstep study all --minutes 60                    all of them; a call that was stopped goes on\n"
     "  superstep study emani-table2 --print > my.toml      a study of your own begins with another's file\n"
     "  superstep study my.toml --out study/mine\n"
+    "  superstep study quality braggnn --until error_px_mean=0.5 --batch 32..256 --precision f32,bf16 "
+    "--samples 4000\n"
     "Figures say where they are from: published (paper and place), predicted (an interval that holds 80 %),\n"
     "measured on this computer (95 %), or executed on the machine model.";
 
@@ -136,7 +139,9 @@ void run_study(const Arguments& arguments) {
 
 void declare_study(CLI::App& command) {
   const auto arguments = std::make_shared<Arguments>();
-  command.add_option("study", arguments->what, "list, all, one by its name, or a study's file (.toml)")
+  command
+      .add_option("study", arguments->what,
+                  "list, all, one by its name, a study's file (.toml), or quality: time to a quality")
       ->capture_default_str();
   command
       .add_option("--minutes", arguments->minutes, "time for what is measured (default: what the study says)")
@@ -149,7 +154,15 @@ void declare_study(CLI::App& command) {
       ->type_name("DIR");
   command.add_flag("--print", arguments->print, "print the study's file, to begin one of your own with");
   command.footer(examples);
-  command.callback([arguments, &command] {
+  const auto quality = std::make_shared<QualityArguments>();
+  add_quality_options(command, quality);
+  command.callback([arguments, quality, &command] {
+    if (arguments->what == "quality") {
+      refuse_given(command, "means nothing to study quality: each training has its own end",
+                   {"--minutes", "--print"});
+      return study_quality(*quality, arguments->out);
+    }
+    refuse_quality_options(command);
     refuse_given(command, arguments->what == "list" ? "means nothing where studies are listed" : "",
                  {"--minutes", "--out", "--print"});
     refuse_given(command, arguments->what == "all" ? "is of one study" : "", {"--print"});

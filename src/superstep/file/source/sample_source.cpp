@@ -1,0 +1,55 @@
+#include "superstep/file/source/sample_source.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "superstep/base/progress.h"
+#include "superstep/base/system/free_memory.h"
+#include "superstep/base/system/interrupt_check.h"
+
+namespace superstep::data {
+
+Shape SourceArray::shape() const {
+  if (single) return row;
+  std::vector<std::int64_t> extents = row.extents();
+  extents.insert(extents.begin(), rows);
+  return Shape(std::move(extents));
+}
+
+std::size_t find_array(const SampleSource& source, std::string_view name) {
+  const auto found = std::ranges::find(source.arrays(), name, &SourceArray::name);
+  return static_cast<std::size_t>(found - source.arrays().begin());
+}
+
+Tensor read_rows(const SampleSource& source, std::size_t array, std::span<const std::int64_t> rows) {
+  SourceArray some = source.arrays()[array];
+  some.rows = static_cast<std::int64_t>(rows.size());
+  Tensor tensor(some.type, some.shape());
+  const RowsTo to{array, tensor.bytes()};
+  if (tensor.byte_count() > 0) source.read(rows, {&to, 1});
+  return tensor;
+}
+
+Tensor read_whole(const SampleSource& source, std::size_t array) {
+  constexpr std::size_t block_bytes = 16 << 20;  // chosen: a moment's reading
+  const SourceArray& all = source.arrays()[array];
+  const std::string where = source.place(array, 0);
+  require_memory(all.bytes(), where);
+  Tensor tensor(all.type, all.shape());
+  if (tensor.byte_count() == 0) return tensor;
+  Progress progress("reading " + where, static_cast<double>(all.rows), "rows");
+  InterruptCheck stop;
+  const auto block = static_cast<std::int64_t>(std::max<std::size_t>(1, block_bytes / all.row_bytes()));
+  std::vector<std::int64_t> rows;
+  for (std::int64_t first = 0; first < all.rows; first += block) {
+    rows.resize(static_cast<std::size_t>(std::min(block, all.rows - first)));
+    std::iota(rows.begin(), rows.end(), first);
+    const RowsTo to{array, tensor.bytes() + static_cast<std::size_t>(first) * all.row_bytes()};
+    source.read(rows, {&to, 1});
+    progress.update(static_cast<double>(first + block));
+    stop.throw_if_due(where);
+  }
+  return tensor;
+}
+
+}  // namespace superstep::data

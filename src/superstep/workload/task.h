@@ -30,6 +30,8 @@ struct TaskSettings {
   std::vector<std::string> model_options;  // name=value, as the model is built: sizes of generated data
   bool labels_required = true;  // false: only inputs are wanted; quality() needs labels all the same
   ThreadPool* pool = nullptr;   // never null
+  double data_memory = 0;  // bytes that samples of a file may take; more are read as they are wanted. 0: a
+                           // quarter of what is free
 };
 
 // What a model said about samples of a task, to be looked at in the task's own field.
@@ -78,6 +80,12 @@ class Task {
   // Thread-safe.
   virtual void fill(std::span<const std::int64_t> indices, std::uint64_t epoch, bool augment,
                     std::span<Tensor> tensors) const = 0;
+
+  // Whether fill() reads from files: then several threads of their own call it while others compute.
+  virtual bool reads_as_it_goes() const { return false; }
+  // Where the samples can only be read in their order: the first of each part that can be begun with. Empty:
+  // any order is as good.
+  virtual std::vector<std::int64_t> shards() const { return {}; }
 
   // The model's inputs alone, not augmented, on all threads of the pool.
   virtual void fill_inputs(std::span<const std::int64_t> indices, std::span<Tensor> inputs,

@@ -69,6 +69,9 @@ class SampleSource {
 // The position of an array; none of this name: arrays().size().
 std::size_t find_array(const SampleSource& source, std::string_view name);
 
+// The same; throws Error (not_found) with the nearest name or what there is.
+std::size_t require_array(const SampleSource& source, std::string_view name, const std::string& where);
+
 // Rows, or all of an array, in memory of their own: [rows, ...]. read_whole() says on the terminal how far it
 // is, and throws Error (out_of_memory) before it reads what does not fit.
 Tensor read_rows(const SampleSource& source, std::size_t array, std::span<const std::int64_t> rows);

@@ -32,7 +32,8 @@ struct Arguments {
   run::TrainSettings settings;
   std::string data, out, resume, until, mllog;
   double checkpoint_seconds = 30;
-  std::string memory_limit;
+  std::string memory_limit, data_memory;
+  int data_threads = 0;
   std::vector<std::string> given;  // options of the command line, by name
   std::string exchange = "overlapped";
   std::string validate;
@@ -155,6 +156,8 @@ void train(Arguments arguments) {
                                       .observer = log.get(),
                                       .exchange = run::exchange_mode_from_name(arguments.exchange),
                                       .validate = arguments.validate,
+                                      .data_memory = number_of_bytes(arguments.data_memory).value_or(0),
+                                      .data_threads = arguments.data_threads,
                                       .tell = [](const std::string& line) {
                                         if (!common().quiet) fmt::print(stderr, "superstep: {}\n", line);
                                       }});
@@ -297,6 +300,17 @@ void declare_train(CLI::App& command) {
       ->required();
   command.add_option("--data", arguments->data, "the training data; without it they are generated in memory")
       ->type_name("FILE");
+  command
+      .add_option("--data-memory", arguments->data_memory,
+                  "what samples may take; larger data are read while they are trained on (default: a quarter "
+                  "of what is free)")
+      ->type_name("BYTES")
+      ->check(bytes());
+  command
+      .add_option("--data-threads", arguments->data_threads,
+                  "threads that make batches ahead (default: chosen)")
+      ->type_name("N")
+      ->check(CLI::Range(1, 256));
   command.add_flag("--allow-nan", arguments->settings.allow_nan,
                    "train a model file on arrays that hold NaN or infinity");
   command

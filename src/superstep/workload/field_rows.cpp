@@ -17,8 +17,9 @@ Tensor sparse_zeros(ElementType type, const Shape& shape) {
   void* memory =
       ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED)
-    throw Error(ErrorCode::out_of_memory, "pictures of these samples need more addresses than the limit leaves",
-                "", "raise the limit (ulimit -v)");
+    throw Error(ErrorCode::out_of_memory,
+                "pictures of these samples need more addresses than the limit leaves", "",
+                "raise the limit (ulimit -v)");
   const std::shared_ptr<std::byte> owned(static_cast<std::byte*>(memory),
                                          [bytes](std::byte* zeros) { ::munmap(zeros, bytes); });
   return Tensor::over(type, shape, owned);
@@ -65,7 +66,8 @@ Fields FieldRows::among_all(std::span<const std::int64_t> indices,
     Tensor all = sparse_zeros(rows.type(), shape(name));
     const std::size_t bytes = rows.byte_count() / std::max<std::size_t>(1, indices.size());
     for (std::size_t i = 0; i < indices.size(); ++i)
-      std::memcpy(all.bytes() + static_cast<std::size_t>(indices[i]) * bytes, rows.bytes() + i * bytes, bytes);
+      std::memcpy(all.bytes() + static_cast<std::size_t>(indices[i]) * bytes, rows.bytes() + i * bytes,
+                  bytes);
     rows = std::move(all);
   }
   return some;

@@ -1,7 +1,6 @@
 // Fields of samples, in memory or read when they are wanted from data that do not fit there.
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -30,7 +29,7 @@ class FieldRows {
   // addresses alone. Throws Error (out_of_memory) where there are too few.
   Fields among_all(std::span<const std::int64_t> indices, std::span<const std::string> fields) const;
 
-  const data::SampleSource* source() const { return rows_ ? &rows_->source() : nullptr; }
+  data::ForcedOrder forced_order() const { return rows_ ? rows_->forced_order() : data::ForcedOrder(); }
 
  private:
   std::vector<std::size_t> columns_of(std::span<const std::string> fields) const;

@@ -79,9 +79,9 @@ std::size_t require_field(const data::SampleSource& source, const data::Field& f
                           const std::string& where) {
   const std::size_t at = data::require_array(source, field.name, where);
   const data::SourceArray& array = source.arrays()[at];
-  const bool fits = std::ranges::equal(array.row.extents(), field.shape, [](std::int64_t is, std::int64_t want) {
-    return want < 0 || is == want;
-  });
+  const bool fits =
+      std::ranges::equal(array.row.extents(), field.shape,
+                         [](std::int64_t is, std::int64_t want) { return want < 0 || is == want; });
   if (!array.single && fits && (samples < 0 || array.rows == samples)) {
     samples = array.rows;
     return at;
@@ -95,8 +95,7 @@ std::size_t require_field(const data::SampleSource& source, const data::Field& f
 
 // Held where they fit into the memory for data, and where all samples must be seen before the first is given.
 FieldRows read(const TableSpec& spec, const TaskSettings& settings) {
-  const std::shared_ptr<const data::SampleSource> source =
-      data::open_source(settings.data, request_of(spec));
+  const std::shared_ptr<const data::SampleSource> source = data::open_source(settings.data, request_of(spec));
   std::vector<data::SampleRows::Column> columns;
   std::vector<std::string> names;
   std::int64_t samples = -1;
@@ -138,10 +137,11 @@ constexpr std::uint32_t augmentation_purpose = 1000;
 
 // Fields with the samples that something is asked of, and their numbers in them.
 struct Looked {
-  const Fields* fields = nullptr;
+  const Fields* all = nullptr;  // null: those that were read for this
   std::span<const std::int64_t> indices;
-  Fields own = {};  // of rows that were read for this
+  Fields own = {};
   std::vector<std::int64_t> numbers = {};
+  const Fields& fields() const { return all ? *all : own; }
 };
 
 class TableTask : public Task {
@@ -166,9 +166,7 @@ class TableTask : public Task {
   std::int64_t size() const override { return size_; }
   std::int64_t training_count() const override { return training_; }
   bool reads_as_it_goes() const override { return !fields_.held(); }
-  std::vector<std::int64_t> shards() const override {
-    return fields_.held() ? std::vector<std::int64_t>() : fields_.source()->shards();
-  }
+  data::ForcedOrder forced_order() const override { return fields_.forced_order(); }
 
   void fill(std::span<const std::int64_t> indices, std::uint64_t epoch, bool augment,
             std::span<Tensor> tensors) const override {
@@ -194,14 +192,14 @@ class TableTask : public Task {
                               std::span<const Tensor> outputs) const override {
     if (!spec_.quality) return {};
     const Looked looked = look(indices, there(wanted_fields(spec_)));
-    return spec_.quality(*looked.fields, looked.indices, outputs);
+    return spec_.quality(looked.fields(), looked.indices, outputs);
   }
 
   std::vector<Metric> spread_quality(std::span<const std::int64_t> indices, std::span<const Tensor> mean,
                                      std::span<const Tensor> spread) const override {
     if (spec_.spread_of.empty()) return {};
     const Looked looked = look(indices, {&spec_.spread_of, 1});
-    const Tensor& truth = looked.fields->at(spec_.spread_of);
+    const Tensor& truth = looked.fields().at(spec_.spread_of);
     std::vector<double> errors, spreads;
     for (std::size_t i = 0; i < indices.size(); ++i) {
       errors.push_back(mean[0].at(static_cast<std::int64_t>(i)) - truth.at(looked.indices[i]));
@@ -221,20 +219,20 @@ class TableTask : public Task {
         there(known_fields(spec_)).size() != known_fields(spec_).size())
       return {};
     const Learnt learnt = learnt_and(indices);
-    return spec_.references({*learnt.looked.fields, learnt.training, learnt.looked.indices, pool});
+    return spec_.references({learnt.looked.fields(), learnt.training, learnt.looked.indices, pool});
   }
   double reference_seconds() const override { return spec_.reference_seconds; }
 
   ForecastReferences forecast_references(std::span<const std::int64_t> indices) const override {
     if (!spec_.forecast_references || indices.empty() || training_ < 1 || !has_labels()) return {};
     const Learnt learnt = learnt_and(indices);
-    return spec_.forecast_references(*learnt.looked.fields, learnt.training, learnt.looked.indices);
+    return spec_.forecast_references(learnt.looked.fields(), learnt.training, learnt.looked.indices);
   }
 
   std::int64_t used_length(std::int64_t index) const override {
     if (spec_.mask.empty()) return Task::used_length(index);
     const Looked looked = look({&index, 1}, {&spec_.mask, 1});
-    const Tensor& mask = looked.fields->at(spec_.mask);
+    const Tensor& mask = looked.fields().at(spec_.mask);
     std::int64_t used = mask.shape()[1];
     while (used > 0 && mask.at(looked.indices[0] * mask.shape()[1] + used - 1) == 0) --used;
     return used;
@@ -258,12 +256,11 @@ class TableTask : public Task {
   }
 
   Looked look(std::span<const std::int64_t> indices, std::span<const std::string> fields) const {
-    Looked looked{.fields = &fields_.all(), .indices = indices};
-    if (fields_.held()) return looked;
+    Looked looked{.all = fields_.held() ? &fields_.all() : nullptr, .indices = indices};
+    if (looked.all) return looked;
     looked.own = fields_.of(indices, fields);
     looked.numbers.resize(indices.size());
     std::iota(looked.numbers.begin(), looked.numbers.end(), 0);
-    looked.fields = &looked.own;
     looked.indices = looked.numbers;
     return looked;
   }
@@ -291,7 +288,7 @@ class TableTask : public Task {
   }
 
   void fill_one(const Column& column, const Looked& looked, Tensor& tensor) const {
-    const Tensor& field = looked.fields->at(column.field);
+    const Tensor& field = looked.fields().at(column.field);
     if (column.make) {
       make_rows(column, field, looked.indices, tensor);
     } else if (tensor.type() == ElementType::i64)
@@ -322,7 +319,7 @@ class TableTask : public Task {
     if (spec_.group.empty() || !fields_.contains(spec_.group)) return count;
     const auto group_of = [&](std::int64_t index) {
       const Looked looked = look({&index, 1}, {&spec_.group, 1});
-      return looked.fields->at(spec_.group).at(looked.indices[0]);
+      return looked.fields().at(spec_.group).at(looked.indices[0]);
     };
     const auto same = [&](std::int64_t a, std::int64_t b) { return group_of(a) == group_of(b); };
     std::int64_t whole = count;

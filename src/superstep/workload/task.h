@@ -15,6 +15,7 @@
 #include "superstep/base/metric.h"
 #include "superstep/base/tensor.h"
 #include "superstep/base/thread_pool.h"
+#include "superstep/file/source/order.h"
 #include "superstep/workload/workload.h"
 
 namespace superstep::page {
@@ -83,9 +84,7 @@ class Task {
 
   // Whether fill() reads from files: then several threads of their own call it while others compute.
   virtual bool reads_as_it_goes() const { return false; }
-  // Where the samples can only be read in their order: the first of each part that can be begun with. Empty:
-  // any order is as good.
-  virtual std::vector<std::int64_t> shards() const { return {}; }
+  virtual data::ForcedOrder forced_order() const { return {}; }
 
   // The model's inputs alone, not augmented, on all threads of the pool.
   virtual void fill_inputs(std::span<const std::int64_t> indices, std::span<Tensor> inputs,

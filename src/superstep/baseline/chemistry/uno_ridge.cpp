@@ -193,7 +193,7 @@ Report run(const Request& request, const Options& options) {
 
 }  // namespace
 
-UnoRows read_uno(const std::filesystem::path& path, bool labels_required) {
+UnoRows read_uno(const std::filesystem::path& path, bool labels_required, bool viability) {
   const data::Hdf5File file(path);
   UnoRows rows;
   const bool tables = file.contains("cell_rnaseq") || !file.contains("cell");
@@ -213,7 +213,7 @@ UnoRows read_uno(const std::filesystem::path& path, bool labels_required) {
   }
   if (labels_required || file.contains("AUC")) rows.auc = values_of(file, "AUC", count);
   if (file.contains("AUC_exact")) rows.auc_exact = values_of(file, "AUC_exact", count);
-  if (file.contains("viability")) rows.viability = matrix_of(file, "viability", count);
+  if (viability && file.contains("viability")) rows.viability = matrix_of(file, "viability", count);
   return rows;
 }
 

@@ -40,8 +40,8 @@ bool take_filters(hid_t creation, DataSetPlace& place) {
   for (int i = 0; i < filters; ++i) {
     unsigned flags = 0, config = 0;
     std::size_t values = 0;
-    const H5Z_filter_t id = H5Pget_filter2(creation, static_cast<unsigned>(i), &flags, &values, nullptr, 0,
-                                           nullptr, &config);
+    const H5Z_filter_t id =
+        H5Pget_filter2(creation, static_cast<unsigned>(i), &flags, &values, nullptr, 0, nullptr, &config);
     if (id == H5Z_FILTER_SHUFFLE && i == 0)
       place.shuffled = true;
     else if (id == H5Z_FILTER_DEFLATE && !place.deflated)

@@ -15,8 +15,8 @@ namespace superstep::data {
 struct DataSetPlace {
   std::filesystem::path file;  // another one where a link leads there
   std::uint64_t element_bytes = 0;
-  std::uint64_t begin = 0;           // of the first element, in one piece
-  std::vector<std::int64_t> chunk;   // extents; empty: in one piece
+  std::uint64_t begin = 0;          // of the first element, in one piece
+  std::vector<std::int64_t> chunk;  // extents; empty: in one piece
   // Of each chunk, the last axis fastest: where it lies, and how long it is as it is stored.
   std::vector<std::uint64_t> at = {}, stored = {};
   bool shuffled = false, deflated = false;

@@ -57,8 +57,8 @@ Bytes inflated(const Bytes& packed, std::size_t size, const std::string& where) 
               "copy or generate it again");
 }
 
-// All first bytes of the elements, then all second ones, ...; what is left over behind them as it is (HDF5 File
-// Format, the shuffle filter).
+// All first bytes of the elements, then all second ones, ...; what is left over behind them as it is (HDF5
+// File Format, the shuffle filter).
 Bytes unshuffled(const Bytes& shuffled, std::size_t width) {
   Bytes bytes(shuffled.size());
   const std::size_t count = shuffled.size() / width;
@@ -106,8 +106,7 @@ class RowsOfChunks : public RowReader {
     });
     file_->require_unchanged();
     if (!boolean_) return;
-    for (std::byte& byte : std::span(to, rows.size() * row_bytes_))
-      byte = std::byte{byte != std::byte{0}};
+    for (std::byte& byte : std::span(to, rows.size() * row_bytes_)) byte = std::byte{byte != std::byte{0}};
   }
 
  private:
@@ -141,8 +140,8 @@ class RowsOfChunks : public RowReader {
     const std::size_t rank = extents_.size();
     std::vector<std::int64_t> begin(rank, 0), count(rank, 1), at(rank, 0);
     for (std::size_t axis = rank; axis-- > 1; column /= static_cast<std::size_t>(grid_[axis])) {
-      begin[axis] = static_cast<std::int64_t>(column % static_cast<std::size_t>(grid_[axis])) *
-                    place_.chunk[axis];
+      begin[axis] =
+          static_cast<std::int64_t>(column % static_cast<std::size_t>(grid_[axis])) * place_.chunk[axis];
       count[axis] = std::min(place_.chunk[axis], extents_[axis] - begin[axis]);
     }
     const std::size_t run = static_cast<std::size_t>(rank > 1 ? count[rank - 1] : 1) * place_.element_bytes;
@@ -202,11 +201,10 @@ std::unique_ptr<RowReader> rows_at(const DataSetPlace& place, const SourceArray&
   if (array.single || array.row_bytes() == 0) return nullptr;
   auto file = std::make_shared<const StableFile>(place.file);
   if (!fits(place, array, *file)) return nullptr;
-  if (!place.chunk.empty())
-    return std::make_unique<RowsOfChunks>(std::move(file), place, array, where);
-  return rows_of_file(std::move(file), {.begin = place.begin,
-                                        .row_bytes = array.row_bytes(),
-                                        .boolean = array.type == ElementType::boolean});
+  if (!place.chunk.empty()) return std::make_unique<RowsOfChunks>(std::move(file), place, array, where);
+  return rows_of_file(
+      std::move(file),
+      {.begin = place.begin, .row_bytes = array.row_bytes(), .boolean = array.type == ElementType::boolean});
 }
 
 }  // namespace superstep::data

@@ -8,8 +8,8 @@
 
 namespace superstep::data {
 
-// Chunks that were unpacked are kept, the last ones of 64 MB. Null where the place does not fit the shape or the
-// file: the library says what is wrong with it. `where` names the data set in errors.
+// Chunks that were unpacked are kept, the last ones of 64 MB. Null where the place does not fit the shape or
+// the file: the library says what is wrong with it. `where` names the data set in errors.
 std::unique_ptr<RowReader> rows_at(const DataSetPlace& place, const SourceArray& array,
                                    const std::string& where);
 

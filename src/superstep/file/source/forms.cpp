@@ -37,7 +37,7 @@ constexpr SourceForm forms[] = {
   if (!folder) static_cast<void>(StableFile(path));  // that it cannot be opened is the better reason
   throw Error(ErrorCode::bad_file,
               folder ? "no file in this folder can be read as samples"
-                     : fmt::format("this is {}, which cannot be read as samples", name_of(form_of(path))),
+                     : fmt::format("this is {}, not a file of arrays or samples", name_of(form_of(path))),
               path.string(), fmt::format("read are: {}", fmt::join(names, ", ")));
 }
 

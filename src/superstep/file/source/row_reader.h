@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -56,6 +57,9 @@ class ArraySource : public SampleSource {
   std::vector<std::unique_ptr<RowReader>> readers_;
   std::vector<std::string> others_;
 };
+
+// Arrays that are in memory. `where` names them in errors.
+std::unique_ptr<SampleSource> source_of(const std::map<std::string, Tensor>& arrays, std::string where);
 
 // An array of this shape, named `name`.
 SourceArray array_of(std::string name, ElementType type, const Shape& shape);

@@ -12,6 +12,7 @@
 #include "superstep/base/system/free_memory.h"
 #include "superstep/base/system/interrupt_check.h"
 #include "superstep/file/check.h"
+#include "superstep/file/source/ordered_source.h"
 
 namespace superstep::data {
 namespace {
@@ -29,24 +30,30 @@ std::pair<long double, long double> range_of(ElementType type) {
   const std::size_t bits = 8 * size_in_bytes(type);
   const bool is_signed = type == ElementType::i64 || type == ElementType::i32 || type == ElementType::i16 ||
                          type == ElementType::i8;
-  if (is_signed) return {-std::ldexp(1.0L, static_cast<int>(bits) - 1), std::ldexp(1.0L, static_cast<int>(bits) - 1) - 1};
+  if (is_signed)
+    return {-std::ldexp(1.0L, static_cast<int>(bits) - 1), std::ldexp(1.0L, static_cast<int>(bits) - 1) - 1};
   return {0, std::ldexp(1.0L, static_cast<int>(bits)) - 1};
 }
 
 [[noreturn]] void refuse_element(const Tensor& tensor, std::int64_t at, ElementType type,
                                  const std::string& where, std::span<const std::int64_t> rows) {
-  const std::int64_t row = tensor.element_count() / std::max<std::int64_t>(1, tensor.shape()[0]);
-  throw Error(ErrorCode::bad_file,
-              fmt::format("element {} of row {} is {}, which is no {}", at % row,
-                          rows[static_cast<std::size_t>(at / row)], tensor.at(at), name_of(type)),
-              where);
+  const std::int64_t row =
+      tensor.shape().rank() == 0 ? 1 : tensor.element_count() / std::max<std::int64_t>(1, tensor.shape()[0]);
+  const double value = tensor.at(at);
+  throw Error(
+      ErrorCode::bad_file,
+      fmt::format("element {} of row {} is {}, {}", at % row, rows[static_cast<std::size_t>(at / row)], value,
+                  value == std::floor(value) ? fmt::format("beyond what {} holds", name_of(type))
+                                             : "but whole numbers are wanted"),
+      where);
 }
 
 // Of floating-point numbers at least those below are whole in a double.
 void require_fitting(const Tensor& tensor, ElementType type, const std::string& where,
                      std::span<const std::int64_t> rows) {
   const auto [least, most] = range_of(type);
-  const auto [own_least, own_most] = is_integer(tensor.type()) ? range_of(tensor.type()) : std::pair(0.0L, 0.0L);
+  const auto [own_least, own_most] =
+      is_integer(tensor.type()) ? range_of(tensor.type()) : std::pair(0.0L, 0.0L);
   if (is_integer(tensor.type()) && own_least >= least && own_most <= most) return;
   for (std::int64_t i = 0; i < tensor.element_count(); ++i) {
     const auto value = static_cast<long double>(tensor.at(i));
@@ -73,6 +80,17 @@ void require_finite_rows(const Tensor& tensor, const std::string& where, std::sp
       require_finite(one, where, rows[i]);
     }
     throw;
+  }
+}
+
+// With what else may be done about it.
+template <class Check>
+void check_finite(const SampleRows::Column& column, const Check& check) {
+  if (!column.finite) return;
+  try {
+    check();
+  } catch (const Error& error) {
+    throw Error(error.code(), error.message(), error.where(), error.hint() + column.unless);
   }
 }
 
@@ -109,6 +127,16 @@ std::size_t SampleRows::row_bytes() const {
   return bytes;
 }
 
+ForcedOrder SampleRows::forced_order() const {
+  // Half of what a source keeps, so that batches on their way find theirs, and no more samples than shuffle
+  // well: both chosen.
+  constexpr double bytes = OrderedSource::default_kept_bytes / 2, most = 4096;
+  if (held_) return {};
+  double sample = 1;
+  for (const SourceArray& array : source_->arrays()) sample += static_cast<double>(array.row_bytes());
+  return {source_->shards(), static_cast<std::int64_t>(std::clamp(bytes / sample, 1.0, most))};
+}
+
 std::vector<Tensor> SampleRows::stored(std::span<const std::int64_t> rows,
                                        std::span<const std::size_t> columns) const {
   std::vector<Tensor> tensors;
@@ -135,8 +163,9 @@ std::vector<Tensor> SampleRows::rows(std::span<const std::int64_t> rows,
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     const Column& column = columns_[columns[i]];
     tensors[i] = wanted(tensors[i], column, rows);
-    if (column.finite)
+    check_finite(column, [&] {
       require_finite_rows(tensors[i], source_->place(column.array, rows.empty() ? 0 : rows[0]), rows);
+    });
   }
   return tensors;
 }
@@ -169,7 +198,7 @@ void SampleRows::hold() {
     stop.throw_if_due(where);
   }
   for (std::size_t i = 0; i < columns_.size(); ++i)
-    if (columns_[i].finite) require_finite(tensors_[i], source_->place(columns_[i].array, 0));
+    check_finite(columns_[i], [&] { require_finite(tensors_[i], source_->place(columns_[i].array, 0)); });
 }
 
 }  // namespace superstep::data

@@ -1,11 +1,13 @@
-// Some arrays of a source as the elements that a model takes: in memory where they fit into what they may take,
-// else read when rows are wanted. Both give the same bits.
+// Some arrays of a source as the elements that a model takes: in memory where they fit into what they may
+// take, else read when rows are wanted. Both give the same bits.
 #pragma once
 
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
+#include "superstep/file/source/order.h"
 #include "superstep/file/source/sample_source.h"
 
 namespace superstep::data {
@@ -19,6 +21,7 @@ class SampleRows {
     std::size_t array = 0;                // of the source
     ElementType type = ElementType::f32;  // wanted
     bool finite = true;                   // NaN and infinity are refused
+    std::string unless = {};              // added to what is said to be done about them
   };
   // All columns have as many rows. Reads them here, and says how far it is, where they fit into `most_bytes`.
   // Throws Error (bad_file) naming array and element: a number that is not finite, or that the type wanted
@@ -26,6 +29,8 @@ class SampleRows {
   SampleRows(std::shared_ptr<const SampleSource> source, std::vector<Column> columns, double most_bytes);
 
   const SampleSource& source() const { return *source_; }
+  // Of the source, where the samples are not held; the buffer is a matter of their size alone.
+  ForcedOrder forced_order() const;
   std::int64_t count() const { return count_; }
   bool held() const { return held_; }
   // Bytes of a row of all columns, as they are given.
@@ -49,8 +54,8 @@ class SampleRows {
   std::vector<Tensor> tensors_;
 };
 
-// `tensor` as `type`. Throws Error (bad_file) naming `where` and the element that it cannot hold: a fraction or
-// a number beyond its range, where whole numbers are wanted. `rows` number its rows.
+// `tensor` as `type`. Throws Error (bad_file) naming `where` and the element that it cannot hold: a fraction
+// or a number beyond its range, where whole numbers are wanted. `rows` number its rows.
 Tensor exactly_converted(const Tensor& tensor, ElementType type, const std::string& where,
                          std::span<const std::int64_t> rows);
 

@@ -33,7 +33,9 @@ struct TrainOptions {
   TrainObserver* observer = nullptr;  // told what happens (run/train/train_observer.h); not owned
   ExchangeMode exchange = ExchangeMode::overlapped;  // of gradients between ranks
   std::string validate =
-      {};  // samples that are looked at when it ends (samples_to_validate() in validation.h)
+      {};                  // samples that are looked at when it ends (samples_to_validate() in validation.h)
+  double data_memory = 0;  // bytes that samples of files may take; 0: a quarter of what is free
+  int data_threads = 0;    // that make batches ahead; 0: chosen (feeder.h)
   // Told before the first step, a line each: what of a model file is trained, and for which batch it will be
   // written; and at the end, where not all samples were validated on.
   std::function<void(const std::string&)> tell = {};

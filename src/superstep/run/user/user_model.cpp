@@ -9,6 +9,7 @@
 
 #include "superstep/base/random.h"
 #include "superstep/base/text.h"
+#include "superstep/file/source/forms.h"
 
 namespace superstep::run {
 namespace {
@@ -54,9 +55,13 @@ bool has_axes(const onnx::Port& port) { return port.has_shape && !port.extents.e
 
 bool starts_open(const onnx::Port& port) { return has_axes(port) && is_open(port.extents[0]); }
 
-const Tensor* array_for(const NamedTensors& arrays, const std::string& input, bool only_input) {
-  if (const auto found = arrays.find(input); found != arrays.end()) return &found->second;
-  return only_input && arrays.size() == 1 ? &arrays.begin()->second : nullptr;
+const data::SourceArray* array_for(const data::SampleSource* source, const std::string& input,
+                                   bool only_input) {
+  if (!source) return nullptr;
+  const auto& arrays = source->arrays();
+  if (const std::size_t found = data::find_array(*source, input); found < arrays.size())
+    return &arrays[found];
+  return only_input && arrays.size() == 1 ? arrays.data() : nullptr;
 }
 
 workload::PortSpec port_spec(const std::string& name, const graph::ValueType& type, bool batched) {
@@ -89,7 +94,7 @@ bool is_model_file(const std::string& name) { return name.ends_with(".onnx"); }
 
 UserModel::UserModel(UserModelSettings settings)
     : settings_(std::move(settings)), model_(onnx::Model::open(settings_.file)) {
-  if (!settings_.data.empty()) arrays_ = read_arrays(settings_.data);
+  if (!settings_.data.empty()) source_ = data::open_source(settings_.data);
   take_given_defaults();
   find_batch();
   for (const std::string& assignment : settings_.shapes) bind(assignment);
@@ -108,7 +113,7 @@ void UserModel::take_given_defaults() {
     const auto is_bound = [&](const std::string& assignment) {
       return assignment.starts_with(port.name + "=");
     };
-    if (arrays_.contains(port.name) || std::ranges::any_of(settings_.shapes, is_bound))
+    if (array_for(source_.get(), port.name, false) || std::ranges::any_of(settings_.shapes, is_bound))
       given_.insert(port.name);
   }
   if (!given_.empty()) model_ = onnx::Model::open(settings_.file, {given_.begin(), given_.end()});
@@ -164,7 +169,7 @@ bool UserModel::takes_one_a_call() const {
 
 bool UserModel::arrays_have_an_axis_more() const {
   for (const onnx::Port& port : model_.inputs())
-    if (const Tensor* array = array_for(arrays_, port.name, model_.inputs().size() == 1);
+    if (const data::SourceArray* array = array_for(source_.get(), port.name, model_.inputs().size() == 1);
         array && port.has_shape && !given_.contains(port.name) &&
         array->shape().rank() == static_cast<int>(port.extents.size()) + 1)
       return true;
@@ -196,7 +201,7 @@ void UserModel::bind(const std::string& assignment) {
 // Open extents that nobody bound, but for the batch, are those of the data.
 void UserModel::bind_to_data() {
   for (const onnx::Port& port : model_.inputs()) {
-    const Tensor* array = array_for(arrays_, port.name, model_.inputs().size() == 1);
+    const data::SourceArray* array = array_for(source_.get(), port.name, model_.inputs().size() == 1);
     if (!array) continue;
     std::vector<std::int64_t> given = array->shape().extents();
     auto& extents = shapes_[port.name];
@@ -345,9 +350,9 @@ const UserModel::Port& UserModel::output_of(const transform::LossTerm& term) con
 // As large as the training samples allow.
 std::int64_t UserModel::usual_batch() const {
   for (std::size_t i = 0; i < inputs_.size(); ++i)
-    if (const Tensor* array = array_for(arrays_, inputs_[i].name, inputs_.size() == 1);
-        array && inputs_[i].batched && array->shape().rank() > 0) {
-      const double training = ArrayTaskSpec().training_share * static_cast<double>(array->shape()[0]);
+    if (const data::SourceArray* array = array_for(source_.get(), inputs_[i].name, inputs_.size() == 1);
+        array && inputs_[i].batched && !array->single) {
+      const double training = ArrayTaskSpec().training_share * static_cast<double>(array->rows);
       return std::clamp<std::int64_t>(static_cast<std::int64_t>(training), 1, default_batch);
     }
   return default_batch;
@@ -439,7 +444,7 @@ void UserModel::require_trainable() const {
 std::unique_ptr<Task> UserModel::open_task(const TaskSettings& settings) const {
   if (settings.labels_required) require_trainable();
   if (!settings_.data.empty())
-    return make_array_task(task_spec(), arrays_, settings_.data.string(), settings);
+    return make_array_task(task_spec(), source_, settings_.data.string(), settings);
   if (settings.labels_required)
     throw Error(ErrorCode::invalid_argument, "a model file is trained on data of your own", "--data",
                 fmt::format("a file with the arrays {} and target, a row a sample (.npz, .h5)",

@@ -121,7 +121,7 @@ class UserModel {
   std::set<std::string> rows_;  // outputs whose first extent is the batch, of a file that leaves it open
   std::vector<std::string> whole_outputs_;
   std::string why_fixed_, why_not_served_;
-  NamedTensors arrays_;
+  std::shared_ptr<const data::SampleSource> source_;  // null: no data
   std::vector<Port> inputs_, outputs_;
   std::vector<onnx::Initializer> initializers_;
   transform::LossSpec loss_;

@@ -27,6 +27,8 @@ TEST(Overwriting, ItsOwnInputIsRefused) {
   std::filesystem::create_hard_link(folder / "x.npz", folder / "link.npz");
   expect_said(folder, "show x.npz --json link.npz", 2, "FILE and --json are the same file");
   EXPECT_EQ(read_text_file(folder / "x.npz"), before);
+  expect_said(folder, "show x.npz --out both --json ./both", 2, "are the same file");
+  EXPECT_FALSE(std::filesystem::exists(folder / "both"));
 }
 
 TEST(Overwriting, APageIsNotWrittenOverSomethingElse) {
@@ -54,14 +56,17 @@ TEST(WrongKindOfFile, IsNamedWithTheNextCommand) {
     return std::vector<std::byte>(begin, begin + bytes.size());
   };
   data::write_zip(folder / "net.pt", {{"net/data.pkl", text("\x80\x02"
-                                                            "c__main__\nNet\nq)")}});
+                                                            "c__main__\nNet\nq\x01)\x81")}});
   for (const std::string& call : {"infer net.pt", "train net.pt", "predict net.pt --on gc200",
                                   "show net.pt --out x.html", "serve net.pt", "infer mlp --weights net.pt"})
     expect_said(folder, call, 1, "torch.onnx.export");
   for (const char* name : {"absent.pt", "absent.h5", "absent.onnx", "folder/model"})
     expect_said(folder, std::string("infer ") + name, 1, "there is no such file");
-  data::write_npz(folder / "data.bin", {{"x", Tensor(ElementType::f32, {2, 3})}});
-  expect_said(folder, "infer data.bin", 2, "this is a file of data");
+  // Weights of PyTorch are an archive as npz files are.
+  data::write_zip(folder / "state.pt", {{"s/data.pkl", text("\x80\x02}q\x01.")}});
+  expect_said(folder, "infer state.pt", 2, "these are weights without a model");
+  data::write_npz(folder / "data.dat", {{"x", Tensor(ElementType::f32, {2, 3})}});
+  expect_said(folder, "infer data.dat", 2, "this is a file of data");
   write_file_atomically(folder / "some", std::string_view("text\n"));
   expect_said(folder, "train some", 2, "neither a model nor the name of a workload");
 }

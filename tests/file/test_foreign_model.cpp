@@ -77,7 +77,7 @@ TEST(ForeignModel, OfOthersIsNamedWithItsExport) {
   expect_model(folder / "net.tflite", "TensorFlow Lite", "--tflite");
   write_file_atomically(
       folder / "forest.pkl",
-      "\x80\x04\x95\x40\0\0\0\0\0\0\0\x8c\x18sklearn.ensemble._forest\x94\x8c\x15RandomForestRegressor\x94\x93."sv);
+      "\x80\x04\x95\x40\0\0\0\0\0\0\0\x8c\x18sklearn.ensemble._forest\x94\x8c\x15RandomForestRegressor\x94\x93\x94)\x81."sv);
   expect_model(folder / "forest.pkl", "sklearn.ensemble._forest.RandomForestRegressor", "skl2onnx");
 }
 
@@ -86,6 +86,10 @@ TEST(ForeignModel, IsNoneOfWhatIsReadHere) {
   write_archive(folder / "state.pt", {{"s/data.pkl", state}});
   write_archive(folder / "checkpoint.pt", {{"s/data.pkl", dictionary}});
   write_npz(folder / "x.npz", {{"x", Tensor(ElementType::f32, {2})}});
+  // What is called may be any function: the reader of weights refuses it by name.
+  write_archive(folder / "called.pt", {{"s/data.pkl",
+                                        "\x80\x02"
+                                        "cos\nsystem\nX\x04\0\0\0true\x85R."sv}});
   write_file_atomically(folder / "cut.pkl", "\x80\x04\x95\x40\0\0"sv);
   write_file_atomically(folder / "long.pkl",
                         "\x80\x04\x8c\xff"
@@ -94,8 +98,8 @@ TEST(ForeignModel, IsNoneOfWhatIsReadHere) {
                         "\x80\x02"
                         "cabc"sv);
   write_file_atomically(folder / "empty", ""sv);
-  for (const char* name :
-       {"state.pt", "checkpoint.pt", "x.npz", "cut.pkl", "long.pkl", "line.pkl", "empty", "absent.pt"})
+  for (const char* name : {"state.pt", "checkpoint.pt", "called.pt", "x.npz", "cut.pkl", "long.pkl",
+                           "line.pkl", "empty", "absent.pt"})
     EXPECT_FALSE(foreign_model(folder / name)) << name;
 }
 

@@ -7,6 +7,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "superstep/base/file.h"
 #include "superstep/base/printable.h"
 #include "superstep/base/progress.h"
 #include "superstep/base/text.h"
@@ -71,7 +72,10 @@ std::string free_page_name(const std::filesystem::path& file) {
 }
 
 void run(Arguments arguments) {
-  if (arguments.out.empty()) arguments.out = free_page_name(arguments.file);
+  if (arguments.out.empty()) {
+    arguments.out = free_page_name(arguments.file);
+    require_writable(arguments.out);
+  }
   const show::Shown shown = show::show_file(arguments.file, arguments.options);
   shown.page.write(arguments.out);
   if (!common().json.empty()) write_json(arguments, shown);

@@ -48,15 +48,15 @@ void refuse_data(const std::string& name) {
   const auto ends = [&](std::initializer_list<const char*> endings) {
     return std::ranges::any_of(endings, [&](const char* ending) { return name.ends_with(ending); });
   };
+  if (data::is_named_as_weights(name))
+    throw Error(ErrorCode::invalid_argument, "these are weights without a model", name,
+                fmt::format("name the model first: 'superstep infer WORKLOAD --weights {}'", name));
   if (ends({".h5", ".hdf5", ".npy", ".npz", ".csv", ".tif", ".tiff"}) || is_data(path))
     throw Error(
         ErrorCode::invalid_argument, "this is a file of data, not a model", name,
         fmt::format("name a workload or an .onnx file first: 'superstep infer WORKLOAD --weights run/ "
                     "--input {0}', 'superstep train WORKLOAD --data {0}'; 'superstep show {0}' looks into it",
                     name));
-  if (data::is_named_as_weights(name))
-    throw Error(ErrorCode::invalid_argument, "these are weights without a model", name,
-                fmt::format("name the model first: 'superstep infer WORKLOAD --weights {}'", name));
   if (std::filesystem::is_regular_file(std::filesystem::path(name) / "config.json"))
     throw Error(ErrorCode::invalid_argument, "this is the folder of a run, not a workload", name,
                 fmt::format("'superstep infer WORKLOAD --weights {}' serves it", name));

@@ -25,15 +25,22 @@ bool names_output(const CLI::Option& option) {
 // Some generators fill a folder where others write a file.
 bool may_be_either(const CLI::App& command) { return command.get_name() == "generate"; }
 
-// What is written in place of what the call reads is lost, and so is its own input if it fails.
-void refuse_input(const CLI::App& command, const CLI::Option& output, const std::string& path) {
+// The same file, by whatever names; one that is not there yet, where both would make it.
+bool are_one_file(const std::filesystem::path& a, const std::filesystem::path& b, bool both_written) {
   namespace fs = std::filesystem;
   std::error_code none;
-  if (!fs::is_regular_file(path, none)) return;
+  if (fs::is_regular_file(a, none) && fs::is_regular_file(b, none)) return fs::equivalent(a, b, none);
+  return both_written && !fs::exists(a, none) && !fs::exists(b, none) &&
+         fs::weakly_canonical(fs::absolute(a, none), none) ==
+             fs::weakly_canonical(fs::absolute(b, none), none);
+}
+
+// What is written in place of what the call reads, or writes, too, is lost.
+void refuse_shared(const CLI::App& command, const CLI::Option& output, const std::string& path) {
   for (const CLI::Option* const option : command.get_options()) {
     if (option == &output || option->count() == 0) continue;
     for (const std::string& given : option->results())
-      if (fs::is_regular_file(given, none) && fs::equivalent(given, path, none))
+      if (are_one_file(given, path, names_output(*option)))
         throw Error(ErrorCode::invalid_argument,
                     fmt::format("{} and {} are the same file: it would be overwritten", option->get_name(),
                                 output.get_name()),
@@ -56,7 +63,7 @@ void refuse_page_over(const std::string& path) {
 void try_output(const CLI::App& command, const CLI::Option& option) {
   const std::string path = option.count() > 0 ? option.results().back() : option.get_default_str();
   if (path.empty()) return;
-  refuse_input(command, option, path);
+  refuse_shared(command, option, path);
   if (option.get_type_name().ends_with(".html")) refuse_page_over(path);
   const bool folder =
       option.get_type_name() == "DIR" || (may_be_either(command) && std::filesystem::is_directory(path));

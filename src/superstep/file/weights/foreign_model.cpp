@@ -40,7 +40,8 @@ std::string onnx_name(const fs::path& path) { return fs::path(path).replace_exte
 std::string exported_by_torch(const fs::path& path, std::string_view model, std::string_view example,
                               std::string_view exporter) {
   return fmt::format(
-      "export it first, with an example of its input: python3 -c \"import torch; torch.onnx.export({}, {}, "
+      "if you trust its maker, export it, with an example of its input: python3 -c \"import torch; "
+      "torch.onnx.export({}, {}, "
       "{}, "
       "dynamo={})\"; then name {} here",
       model, example, quoted(onnx_name(path)), exporter, printable(onnx_name(path)));
@@ -81,28 +82,38 @@ ForeignModel by_tf2onnx(const fs::path& path, std::string what, std::string_view
                   option, printable(path.string()), printable(onnx_name(path)), printable(onnx_name(path)))};
 }
 
-// The class of what a pickle holds: "" of a dictionary, a list or a number, and of state dictionaries.
+// A text of a pickle of protocol 4, with its MEMOIZE.
+std::string short_text(std::string_view& bytes) {
+  if (!bytes.starts_with('\x8c') || bytes.size() < 2) return "";
+  const auto size = static_cast<unsigned char>(bytes[1]);
+  if (bytes.size() < size + 3u) return "";
+  const std::string text(bytes.substr(2, size));
+  bytes.remove_prefix(size + 3u);
+  return text;
+}
+
+// The class of the object that a pickle holds: "" of a dictionary, a list or a number, of state dictionaries,
+// and of what is called rather than made (REDUCE), which may be anything.
 std::string pickled_class(std::string_view bytes) {
   if (bytes.size() < 2 || bytes[0] != '\x80') return "";
   bytes.remove_prefix(2);
   if (bytes.starts_with('\x95')) bytes.remove_prefix(std::min<std::size_t>(9, bytes.size()));  // FRAME
   std::string module, name;
   if (bytes.starts_with('c')) {  // GLOBAL: two lines
-    const std::size_t end = bytes.find('\n'), last = bytes.find('\n', end + 1);
-    if (end == std::string_view::npos || last == std::string_view::npos) return "";
+    const std::size_t end = bytes.find('\n'), last = end == bytes.npos ? end : bytes.find('\n', end + 1);
+    if (last == bytes.npos) return "";
     module = bytes.substr(1, end - 1);
     name = bytes.substr(end + 1, last - end - 1);
-  } else {  // two short texts, each memoized, for STACK_GLOBAL
-    for (std::string* text : {&module, &name}) {
-      if (!bytes.starts_with('\x8c') || bytes.size() < 2) return "";
-      const auto size = static_cast<unsigned char>(bytes[1]);
-      if (bytes.size() < size + 3u) return "";
-      *text = bytes.substr(2, size);
-      bytes.remove_prefix(size + 3u);  // with MEMOIZE
-    }
+    bytes.remove_prefix(last + 1);
+  } else {
+    module = short_text(bytes);
+    name = short_text(bytes);
+    if (name.empty() || !bytes.starts_with('\x93')) return "";  // STACK_GLOBAL
+    bytes.remove_prefix(1);
   }
-  if (module == "collections") return "";  // OrderedDict
-  return module + "." + name;
+  if (bytes.starts_with('q')) bytes.remove_prefix(std::min<std::size_t>(2, bytes.size()));  // BINPUT
+  if (bytes.starts_with('\x94')) bytes.remove_prefix(1);                                    // MEMOIZE
+  return bytes.starts_with(")\x81") ? module + "." + name : "";                             // (), NEWOBJ
 }
 
 std::string class_in(const ZipReader& archive, const ZipEntry& entry, const std::string& where) {
@@ -136,11 +147,10 @@ std::optional<ForeignModel> in_archive(const fs::path& path) {
 constexpr std::string_view legacy_torch = "\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19"sv;
 
 ForeignModel before_1_6(const fs::path& path) {
-  return {
-      "what torch.save wrote before PyTorch 1.6",
-      fmt::format(
-          "write it anew: python3 -c \"import torch; torch.save(torch.load({0}, weights_only=False), {0})\"",
-          quoted(path.string()))};
+  return {"what torch.save wrote before PyTorch 1.6",
+          fmt::format("if you trust its maker, write it anew: python3 -c \"import torch; "
+                      "torch.save(torch.load({0}, weights_only=False), {0})\"",
+                      quoted(path.string()))};
 }
 
 std::optional<ForeignModel> pickled_object(const fs::path& path, std::string_view begin) {
@@ -151,7 +161,8 @@ std::optional<ForeignModel> pickled_object(const fs::path& path, std::string_vie
       fmt::format("an object of Python, pickled (class '{}')", printable(name)),
       of_sklearn
           ? fmt::format(
-                "export it first: python3 -c \"import joblib, skl2onnx; m = joblib.load({}); "
+                "if you trust its maker, export it: python3 -c \"import joblib, skl2onnx; m = "
+                "joblib.load({}); "
                 "open({}, 'wb').write(skl2onnx.to_onnx(m, X[:1]).SerializeToString())\", X of numbers in f32",
                 quoted(path.string()), quoted(onnx_name(path)))
           : "nothing of Python is run here: let its own program write an .onnx file, or its weights as "

@@ -172,7 +172,10 @@ void WeightFile::add_file(const std::filesystem::path& path) {
     throw Error(ErrorCode::bad_file,
                 form == FileForm::other ? "this is no file of weights"
                                         : fmt::format("this is no file of weights but {}", name_of(form)),
-                where, "safetensors, PyTorch's zip archives and GGUF are read");
+                where,
+                begin.starts_with("\x80")
+                    ? "it was written by torch.save before PyTorch 1.6: load and save it again"
+                    : "safetensors, PyTorch's zip archives and GGUF are read");
   }
   ++files_;
   for (Weight& weight : found)

@@ -17,9 +17,9 @@ using namespace pictures;
 
 [[noreturn]] void rethrow_with_advice(const Error& error) {
   if (error.code() != ErrorCode::bad_file && error.code() != ErrorCode::unsupported) throw error;
-  throw Error(
-      error.code(), error.message(), error.where(),
-      error.hint().empty() ? "--skip-broken looks at all first, and leaves such ones out" : error.hint());
+  constexpr const char* advice = "--skip-broken looks at all first, and leaves such ones out";
+  throw Error(error.code(), error.message(), error.where(),
+              error.hint().empty() ? advice : fmt::format("{}; {}", error.hint(), advice));
 }
 
 template <class T>

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "superstep/file/pictures/picture.h"
-#include "superstep/file/source/forms.h"
+#include "superstep/file/source/request.h"
 
 namespace superstep::data::pictures {
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "superstep/file/records/record.h"
-#include "superstep/file/source/forms.h"
+#include "superstep/file/source/request.h"
 
 namespace superstep::data {
 

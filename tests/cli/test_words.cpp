@@ -132,11 +132,13 @@ TEST_F(Words, UnexpectedArgumentsAreNamedInTheirOrder) {
 }
 
 TEST_F(Words, DataWhereAModelIsAskedForIsToldApart) {
-  std::ofstream(folder_ / "photo.h5") << "anything";
+  for (const char* name : {"photo.h5", "photo.npz", "weights.safetensors"})
+    std::ofstream(folder_ / name) << "anything";
   refuses("infer photo.h5",
           {"this is a file of data, not a model", "--input photo.h5", "superstep show photo.h5"});
   refuses("train photo.npz", {"this is a file of data", "--data photo.npz"});
   refuses("predict weights.safetensors", {"weights without a model"});
+  EXPECT_TRUE(contains(run("train absent.npz").errors, "there is no such file"));
 }
 
 // What a method finds wrong in its data is said of the file.
@@ -163,8 +165,8 @@ TEST_F(Words, EverythingIsListed) {
 
 TEST_F(Words, AModelFileIsShown) {
   ASSERT_EQ(run("onnx export mlp --out mlp.onnx").code, 0);
-  prints("show mlp.onnx", {"graph '", "operators: ", "can be imported", "written: page.html"});
-  const std::string page = content_of(folder_ / "page.html");
+  prints("show mlp.onnx", {"graph '", "operators: ", "can be imported", "written: mlp.html"});
+  const std::string page = content_of(folder_ / "mlp.html");
   for (const char* part : {"Inputs and outputs", "Operators", "Nodes, in the order", "Data sets", "Gemm"})
     EXPECT_TRUE(contains(page, part)) << part;
 }

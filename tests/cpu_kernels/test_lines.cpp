@@ -135,6 +135,12 @@ TEST(Lines, DividesManyLinesIntoWholeGroups) {
   EXPECT_EQ(parts(1), 1);
 }
 
+// NaN is the largest number and the smallest (docs/onnx.md).
+bool takes_the_place(const ExtremePlace& place, double a, double of) {
+  if (std::isnan(a) || std::isnan(of)) return std::isnan(a) && (!std::isnan(of) || place.last);
+  return (place.largest ? a > of : a < of) || (place.last && a == of);
+}
+
 TEST(Lines, PlacesOfExtremesAgreeWithNaiveLoops) {
   for (std::uint64_t seed = 0; seed < 240; ++seed) {
     Problem p = random_problem(seed, true);
@@ -149,7 +155,7 @@ TEST(Lines, PlacesOfExtremesAgreeWithNaiveLoops) {
       std::int64_t best = 0;
       for (std::int64_t i = 1; i < p.lines.length; ++i) {
         const double a = x.get(from + i * p.lines.x_step), b = x.get(from + best * p.lines.x_step);
-        if ((place.largest ? a > b : a < b) || (place.last && a == b)) best = i;
+        if (takes_the_place(place, a, b)) best = i;
       }
       expected[static_cast<std::size_t>(to)] = static_cast<double>(best);
     });

@@ -471,6 +471,28 @@ class Renewals(OfDoors):
             self.assertEqual(served.end()[0], 0)
 
     @unittest.skipUnless(shutil.which('openssl'), 'openssl is not installed')
+    def test_grpc_takes_renewed_certificates_without_a_word(self):
+        """The gRPC library watches the files itself: a signal is not needed."""
+        if 'without gRPC' in superstep('bench', 'serve', 'grpc://127.0.0.1:1/m', '--seconds', 0.1, folder=self.folder).stderr:
+            self.skipTest('built without gRPC')
+        self.make_certificates()
+        shutil.copy(self.folder / 'ca.pem', self.folder / 'first.pem')
+        port = free_port()
+        with self.served('m=mlp', '--tls-cert', 'server.pem', '--tls-key', 'server.key', '--grpc', f'127.0.0.1:{port}') as served:
+            def reached(authority):
+                return superstep('bench', 'serve', f'grpcs://localhost:{port}/m', '--seconds', 0.1, '--concurrency', 1, '--tls-ca', authority,
+                                 folder=self.folder).returncode == 0
+            self.assertTrue(reached('first.pem'))
+            self.make_certificates()
+            for _ in range(60):
+                if reached('ca.pem'):
+                    break
+                time.sleep(0.5)
+            self.assertTrue(reached('ca.pem'), 'who trusts the new authority alone')
+            self.assertFalse(reached('first.pem'), 'who trusts the old authority alone')
+            self.assertEqual(served.end()[0], 0)
+
+    @unittest.skipUnless(shutil.which('openssl'), 'openssl is not installed')
     def test_it_is_reached_under_the_names_of_its_certificate(self):
         self.make_certificates()
         (self.folder / 'server.ext').write_text('subjectAltName=DNS:edge.example.org,DNS:*.lab.example.org,IP:127.0.0.1\n')

@@ -47,12 +47,34 @@ TEST(Hdf5, EveryElementTypeComesBackAndConverts) {
   }
 }
 
-TEST(Hdf5, IntegersOutOfRangeAreClipped) {
+// The library would clip them and cut fractions off: other numbers, without a word.
+TEST(Hdf5, NumbersThatAnIntegerTypeCannotHoldAreRefused) {
   const ScratchFolder folder;
-  write_one(folder / "a.h5", "x", Tensor::from<std::int32_t>({2}, {-5, 70000}));
-  const Tensor back = Hdf5File(folder / "a.h5").read("x", ElementType::u16);
-  EXPECT_EQ(back.at(0), 0);
-  EXPECT_EQ(back.at(1), 65535);
+  const auto file = folder / "a.h5";
+  const auto refused = [&](const Tensor& stored, ElementType wanted, const std::string& why) {
+    write_one(file, "x", stored);
+    expect_error(ErrorCode::bad_file, {"a.h5", "'x'", why, name_of(wanted)},
+                 [&] { Hdf5File(file).read("x", wanted); });
+  };
+  refused(Tensor::from<std::int32_t>({2}, {5, 70000}), ElementType::u16, "70000 at [1]");
+  refused(Tensor::from<std::int32_t>({2}, {5, -5}), ElementType::u16, "-5 at [1]");
+  refused(Tensor::from<std::int64_t>({1}, {1L << 40}), ElementType::i32, "1099511627776");
+  refused(Tensor::from<std::uint64_t>({1}, {1UL << 63}), ElementType::i64, "at [0]");
+  refused(Tensor::from<float>({3}, {0, 1, 0.5F}), ElementType::u8, "0.5 at [2]");
+  refused(Tensor::from<double>({1}, {1e300}), ElementType::i64, "1e+300");
+  const double infinity = std::numeric_limits<double>::infinity();
+  refused(Tensor::from<double>({1}, {infinity}), ElementType::i64, "inf");
+  refused(Tensor::from<double>({1}, {-infinity}), ElementType::i8, "-inf");
+  refused(Tensor::from<double>({1}, {std::nan("")}), ElementType::i8, "nan");
+
+  write_one(file, "x", Tensor::from<double>({3}, {-3, 0, 200}));
+  EXPECT_EQ(Hdf5File(file).read("x", ElementType::i16).at(2), 200);  // whole numbers stay
+  write_one(file, "x", Tensor::from<std::uint64_t>({1}, {(1UL << 60) + 1}));
+  EXPECT_EQ(Hdf5File(file).read("x", ElementType::i64).as<std::int64_t>()[0], (1L << 60) + 1);
+  write_one(file, "x", Tensor::from<double>({1}, {0.1}));
+  EXPECT_EQ(Hdf5File(file).read("x", ElementType::f32).at(0), 0.1F);
+  write_one(file, "x", Tensor::from<std::int64_t>({1}, {(1L << 53) + 1}));
+  EXPECT_EQ(Hdf5File(file).read("x", ElementType::f64).at(0), static_cast<double>(1L << 53));
 }
 
 TEST(Hdf5, GroupsNestedDeepAreRefusedSoon) {

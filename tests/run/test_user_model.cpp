@@ -295,6 +295,24 @@ TEST_F(UserModels, DataThatDoNotFitAreNamed) {
   refused(data, {"has no array 'x', an input of the model", "it has 'other', 'target'"});
 }
 
+// A class of 2^32 + 1 is not class 1.
+TEST_F(UserModels, IntegersThatTheModelsTypeDoesNotHoldAreNamed) {
+  constexpr std::int64_t i32 = 6;
+  const on::GraphParts parts{.nodes = {on::node("Gather", {"A", "x"}, {"y"})},
+                             .inputs = {on::port("x", i32, {"N"})},
+                             .outputs = {on::port("y", on::f32, {"N", "6"})},
+                             .initializers = {user_dense("A", 4, 6)}};
+  const auto open = [&](const Tensor& x) {
+    return task_of(opened(parts, {}, {}, {{"x", x}, {"target", Tensor(ElementType::f32, {2, 6})}}));
+  };
+  EXPECT_EQ(open(Tensor::from<std::int64_t>({2}, {3, 1}))->size(), 2);
+  for (const auto& [x, value] :
+       {std::pair(Tensor::from<std::int64_t>({2}, {0, (1L << 32) + 1}), "4294967297 at [1]"),
+        {Tensor::from<double>({2}, {0.5, 1}), "0.5 at [0]"},
+        {Tensor::from<double>({2}, {1e20, 1}), "1e+20 at [0]"}})
+    expect_error(ErrorCode::bad_file, {value, "array 'x'", "whole numbers of i32"}, [&, x = x] { open(x); });
+}
+
 TEST_F(UserModels, AreServedOnDataWhoseTargetsAreOfAnotherLoss) {
   NamedTensors data = user_pairs(6);
   data["target"] = Tensor(ElementType::i64, {6});

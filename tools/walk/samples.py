@@ -42,7 +42,10 @@ def make(walk: Walk) -> None:
 
 def make_problems(walk: Walk, folder: Path) -> None:
     """What `superstep design` is asked: a case with a simulator, and the same as somebody measures it."""
-    case = json.loads(run(walk.line('design ald --example', folder)).output)
+    example = run(walk.line('design ald --example', folder))
+    if example.code != 0:
+        raise SystemExit(f'walk: {example.errors.strip()}')  # such as a program without those beside it
+    case = json.loads(example.output)
     measured = {name: value for name, value in case.items() if name not in ('process', 'noise', 'curve', 'cycles')}
     measured['target'] = {'curve': [2.4] + [3.1] * (case['cycles'] - 1)}
     for name, problem in (('mine.json', case), ('etching.json', measured)):

@@ -79,7 +79,7 @@ void declare_baseline(CLI::App& command) {
   command.add_option("--input", arguments->input, "the data")->type_name("FILE");
   command.add_option("--output", arguments->output, "where to write the result")->type_name("FILE");
   command.add_option("--picture", arguments->picture, "an HTML page to draw the result in")
-      ->type_name("FILE");
+      ->type_name("PAGE.html");
   command.add_option("--set", arguments->settings, "name=value of an option of the method; may be repeated")
       ->type_name("NAME=VALUE")
       ->allow_extra_args(false);

@@ -83,7 +83,9 @@ void declare_generate(CLI::App& command) {
   command.add_option("--samples", arguments->samples, "how many samples")
       ->type_name("N")
       ->check(whole_number_from(1));
-  command.add_option("--out", arguments->out, "the file to write (HDF5, or what the workload's users have)")
+  command
+      .add_option("--out", arguments->out,
+                  "the file to write: .h5 (HDF5), .npz, or what the workload's users have")
       ->type_name("FILE");
   command.add_option("--seed", arguments->seed, "seed of the random numbers")
       ->type_name("N")

@@ -7,6 +7,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "superstep/base/file.h"
 #include "superstep/base/printable.h"
 #include "superstep/base/progress.h"
 #include "superstep/base/text.h"
@@ -20,7 +21,7 @@ namespace superstep::cli {
 namespace {
 
 struct Arguments {
-  std::string file, out = "page.html";
+  std::string file, out;
   show::ShowOptions options;
 };
 
@@ -60,7 +61,21 @@ void write_json(const Arguments& arguments, const show::Shown& shown) {
   write_result(std::move(result));
 }
 
-void run(const Arguments& arguments) {
+// FILE.html in the folder where one is, or FILE-2.html and so on: what is there already stays.
+std::string free_page_name(const std::filesystem::path& file) {
+  const std::string stem =
+      (file.has_stem() ? file.stem() : std::filesystem::absolute(file).parent_path().stem()).string();
+  std::string name = stem + ".html";
+  std::error_code none;
+  for (int i = 2; std::filesystem::exists(name, none); ++i) name = fmt::format("{}-{}.html", stem, i);
+  return name;
+}
+
+void run(Arguments arguments) {
+  if (arguments.out.empty()) {
+    arguments.out = free_page_name(arguments.file);
+    require_writable(arguments.out);
+  }
   const show::Shown shown = show::show_file(arguments.file, arguments.options);
   shown.page.write(arguments.out);
   if (!common().json.empty()) write_json(arguments, shown);
@@ -86,9 +101,9 @@ void declare_show(CLI::App& command) {
       .add_option("FILE", arguments->file,
                   "an HDF5, npy or npz file, weights (safetensors, PyTorch, GGUF), or an ONNX model")
       ->required();
-  command.add_option("--out", arguments->out, "the page to write")
-      ->type_name("PAGE.html")
-      ->capture_default_str();
+  command
+      .add_option("--out", arguments->out, "the page to write (default: FILE.html here, never over another)")
+      ->type_name("PAGE.html");
   command.add_option("--data-set", arguments->options.only, "draw only this data set (may be repeated)")
       ->type_name("NAME")
       ->allow_extra_args(false);

@@ -2,7 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
+#include <type_traits>
+#include <utility>
 
 #include "superstep/base/error.h"
 #include "superstep/base/text.h"
@@ -42,7 +46,63 @@ bool surely_finite(const Tensor& tensor) {
   return false;  // looked at one by one
 }
 
+template <class T>
+concept Integer = std::is_integral_v<T> && !std::is_same_v<T, bool>;
+
+// The index of the first number that `To` cannot hold as it is; -1: there is none.
+template <Integer To, class From>
+std::int64_t first_not_of(const Tensor& tensor) {
+  const double low = static_cast<double>(std::numeric_limits<To>::lowest());
+  const double end = std::ldexp(1.0, std::numeric_limits<To>::digits);
+  const auto is_held = [&](From value) {
+    if constexpr (std::is_same_v<From, bool>) {
+      return true;
+    } else if constexpr (Integer<From>) {
+      return std::in_range<To>(value);
+    } else {
+      using Wide = std::conditional_t<std::is_same_v<From, double>, double, float>;
+      const double number = static_cast<Wide>(value);
+      return number == std::floor(number) && number >= low && number < end;
+    }
+  };
+  const auto values = tensor.as<From>();
+  const auto found = std::ranges::find_if_not(values, is_held);
+  return found == values.end() ? -1 : found - values.begin();
+}
+
 }  // namespace
+
+bool is_narrower_integer(ElementType type, ElementType from) {
+  return dispatch(type, [&]<class To>() {
+    return dispatch(from, []<class From>() {
+      if constexpr (!Integer<To> || std::is_same_v<From, bool>)
+        return false;
+      else if constexpr (Integer<From>)
+        return !std::in_range<To>(std::numeric_limits<From>::lowest()) ||
+               !std::in_range<To>(std::numeric_limits<From>::max());
+      else
+        return true;
+    });
+  });
+}
+
+void require_integers_of(ElementType type, const Tensor& tensor, std::string_view where,
+                         std::int64_t first_row) {
+  const std::int64_t found = dispatch(type, [&]<class To>() {
+    return dispatch(tensor.type(), [&]<class From>() -> std::int64_t {
+      if constexpr (Integer<To>)
+        return first_not_of<To, From>(tensor);
+      else
+        return -1;
+    });
+  });
+  if (found < 0) return;
+  throw Error(
+      ErrorCode::bad_file,
+      fmt::format("it holds {} at {}, and is read as whole numbers of {}",
+                  value_text(tensor, tensor.at(found)), index_text(tensor, found, first_row), name_of(type)),
+      std::string(where), "write it in this type, with the scale and the offset that are meant");
+}
 
 void require_finite(const Tensor& tensor, std::string_view where, std::int64_t first_row) {
   if (surely_finite(tensor)) return;

@@ -17,6 +17,13 @@ void require_finite(const Tensor& tensor, std::string_view where, std::int64_t f
 void require_in_range(const Tensor& tensor, double low, double high, std::string_view where,
                       std::int64_t first_row = 0);
 
+// The same for what the integer type `type` cannot hold as it is: what is out of its range, has a fraction or
+// is no finite number.
+void require_integers_of(ElementType type, const Tensor& tensor, std::string_view where,
+                         std::int64_t first_row = 0);
+// Whether `type` is an integer type that does not hold every number of type `from`.
+bool is_narrower_integer(ElementType type, ElementType from);
+
 // What is packed (zip, gzip, pages of TIFF) and says that it unpacks to `unpacked` bytes: refused, before it
 // is unpacked, where that is both a great deal and far more than data pack to. Throws Error (bad_file).
 void require_plausible_ratio(double unpacked, double packed, std::string_view where);

@@ -309,17 +309,20 @@ Tensor read_npy(const std::filesystem::path& path) {
   return parse_npy(file.bytes(), path.string());
 }
 
-std::vector<std::byte> format_npy(const Tensor& tensor) {
-  std::string header =
-      fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}{}), }}", descr_of(tensor.type()),
-                  fmt::join(tensor.shape(), ", "), tensor.shape().rank() == 1 ? "," : "");
+std::string format_npy_header(ElementType type, const Shape& shape) {
+  std::string header = fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}{}), }}",
+                                   descr_of(type), fmt::join(shape, ", "), shape.rank() == 1 ? "," : "");
   // The elements begin at a multiple of 64 bytes.
   constexpr std::size_t prefix = 10;
   header.append(63 - (prefix + header.size()) % 64, ' ');
   header += '\n';
   std::string text(magic);
   text += {'\x01', '\0', static_cast<char>(header.size() & 0xff), static_cast<char>(header.size() >> 8)};
-  text += header;
+  return text + header;
+}
+
+std::vector<std::byte> format_npy(const Tensor& tensor) {
+  const std::string text = format_npy_header(tensor.type(), tensor.shape());
   std::vector<std::byte> bytes(text.size() + tensor.byte_count());
   std::memcpy(bytes.data(), text.data(), text.size());
   if (tensor.byte_count() > 0) std::memcpy(bytes.data() + text.size(), tensor.bytes(), tensor.byte_count());

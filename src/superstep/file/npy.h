@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <functional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -44,5 +45,6 @@ double npy_memory(const NpyLayout& layout);
 // Atomically. bf16, which NumPy does not have, is refused (unsupported).
 void write_npy(const std::filesystem::path& path, const Tensor& tensor);
 std::vector<std::byte> format_npy(const Tensor& tensor);
+std::string format_npy_header(ElementType type, const Shape& shape);  // what stands before the elements
 
 }  // namespace superstep::data

@@ -144,8 +144,10 @@ void ZipReader::Stream::finish() {
   if (got < 0) state_->refuse(false);
 }
 
+namespace {
+
 // libzip writes to a temporary file of its own and renames it at zip_close.
-void write_zip(const std::filesystem::path& path, const ZipEntries& entries) {
+Archive begin_zip(const std::filesystem::path& path) {
   int code = 0;
   Archive archive(zip_open(path.c_str(), ZIP_CREATE | ZIP_TRUNCATE, &code), zip_discard);
   if (!archive) {
@@ -153,22 +155,52 @@ void write_zip(const std::filesystem::path& path, const ZipEntries& entries) {
     zip_error_init_with_code(&error, code);
     throw Error(ErrorCode::io, fmt::format("cannot write: {}", text_of(error)), path.string());
   }
-  for (const auto& [name, bytes] : entries) {
-    zip_source_t* source = zip_source_buffer(archive.get(), bytes.data(), bytes.size(), 0);
-    const zip_int64_t index =
-        source ? zip_file_add(archive.get(), name.c_str(), source, ZIP_FL_ENC_UTF_8) : -1;
-    if (index < 0) {
-      if (source) zip_source_free(source);
-      throw Error(ErrorCode::io, fmt::format("cannot add '{}': {}", name, zip_strerror(archive.get())),
-                  path.string());
-    }
-    zip_set_file_compression(archive.get(), static_cast<zip_uint64_t>(index), ZIP_CM_STORE, 0);
-    // The same content gives the same bytes: 1 January 1980, the first day a zip archive knows.
-    zip_file_set_dostime(archive.get(), static_cast<zip_uint64_t>(index), 0, 0x21, 0);
+  return archive;
+}
+
+// The archive owns `source` from here on; null: it could not be made.
+void add_entry(const Archive& archive, const std::filesystem::path& path, const std::string& name,
+               zip_source_t* source) {
+  const zip_int64_t index = source ? zip_file_add(archive.get(), name.c_str(), source, ZIP_FL_ENC_UTF_8) : -1;
+  if (index < 0) {
+    if (source) zip_source_free(source);
+    throw Error(ErrorCode::io, fmt::format("cannot add '{}': {}", name, zip_strerror(archive.get())),
+                path.string());
   }
+  zip_set_file_compression(archive.get(), static_cast<zip_uint64_t>(index), ZIP_CM_STORE, 0);
+  // The same content gives the same bytes: 1 January 1980, the first day a zip archive knows.
+  zip_file_set_dostime(archive.get(), static_cast<zip_uint64_t>(index), 0, 0x21, 0);
+}
+
+void end_zip(Archive archive, const std::filesystem::path& path) {
   if (zip_close(archive.get()) != 0)
     throw Error(ErrorCode::io, fmt::format("cannot write: {}", zip_strerror(archive.get())), path.string());
   static_cast<void>(archive.release());
+}
+
+}  // namespace
+
+void write_zip(const std::filesystem::path& path, const ZipEntries& entries) {
+  Archive archive = begin_zip(path);
+  for (const auto& [name, bytes] : entries)
+    add_entry(archive, path, name, zip_source_buffer(archive.get(), bytes.data(), bytes.size(), 0));
+  end_zip(std::move(archive), path);
+}
+
+void write_zip_of_files(const std::filesystem::path& path,
+                        const std::map<std::string, std::filesystem::path>& files,
+                        const std::string& comment) {
+  Archive archive = begin_zip(path);
+  for (const auto& [name, file] : files)
+    add_entry(archive, path, name, zip_source_file(archive.get(), file.c_str(), 0, -1));
+  if (!comment.empty()) {
+    constexpr std::size_t longest_comment = 65535;  // of the format: its length has two bytes
+    if (comment.size() > longest_comment ||
+        zip_set_archive_comment(archive.get(), comment.data(), static_cast<zip_uint16_t>(comment.size())) !=
+            0)
+      throw Error(ErrorCode::io, "its comment is too long", path.string());
+  }
+  end_zip(std::move(archive), path);
 }
 
 }  // namespace superstep::data

@@ -54,5 +54,9 @@ class ZipReader {
 
 // Entries as they are, without compression; atomically. Throws Error (io).
 void write_zip(const std::filesystem::path& path, const ZipEntries& entries);
+// The same of files, {name in the archive: file}; `comment` is the archive's.
+void write_zip_of_files(const std::filesystem::path& path,
+                        const std::map<std::string, std::filesystem::path>& files,
+                        const std::string& comment);
 
 }  // namespace superstep::data

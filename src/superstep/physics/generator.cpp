@@ -1,9 +1,14 @@
 #include "superstep/physics/generator.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 #include "superstep/base/progress.h"
+#include "superstep/file/form.h"
 #include "superstep/file/hdf5/hdf5.h"
+#include "superstep/file/npz_writer.h"
 #include "superstep/physics/stream_blocks.h"
 
 namespace superstep::data {
@@ -29,19 +34,55 @@ std::uint64_t samples_a_block(const Generator& generator, const ThreadPool& pool
   return std::max<std::uint64_t>(block_bytes / bytes, 4 * static_cast<std::uint64_t>(pool.threads()));
 }
 
-void create_data_sets(Hdf5Writer& file, const Generator& generator, const WriteRequest& request) {
+using Provenance = std::vector<std::pair<std::string, Attribute>>;
+
+Provenance provenance_of(const Generator& generator, std::uint64_t seed) {
+  return {{"synthetic", std::int64_t{1}},
+          {"generator", std::string(generator.name())},
+          {"version", std::int64_t{generator.version()}},
+          {"seed", static_cast<std::int64_t>(seed)},
+          {"parameters", generator.parameters().dump()}};
+}
+
+// Archives of NumPy have no attributes: the comment of the archive says it.
+void write_notes(NpzWriter& file, const Generator& generator, std::uint64_t seed) {
+  nlohmann::json notes;
+  for (const auto& [name, value] : provenance_of(generator, seed))
+    std::visit([&, key = name](const auto& content) { notes[key] = content; }, value);
   for (const Field& field : generator.fields()) {
-    file.create(field.name, field.type, Shape(with_sample_axis(request.samples, field.shape)));
+    notes["fields"][field.name]["meaning"] = field.meaning;
+    if (!field.unit.empty()) notes["fields"][field.name]["unit"] = field.unit;
+  }
+  file.set_comment(notes.dump());
+}
+
+void write_notes(Hdf5Writer& file, const Generator& generator, std::uint64_t seed) {
+  write_provenance(file, generator, seed);
+  for (const Field& field : generator.fields()) {
     file.set_attribute(field.name, "meaning", field.meaning);
     if (!field.unit.empty()) file.set_attribute(field.name, "unit", field.unit);
   }
-  for (const auto& [name, tensor] : generator.shared_arrays(request.seed)) file.write(name, tensor);
 }
 
-void write_block(Hdf5Writer& file, std::span<const Field> fields, std::uint64_t first,
-                 const std::vector<Tensor>& block) {
-  for (std::size_t f = 0; f < fields.size(); ++f)
-    file.write_rows(fields[f].name, static_cast<std::int64_t>(first), block[f]);
+template <class File>
+void write_samples(const Generator& generator, const WriteRequest& request) {
+  File file(request.path);
+  for (const Field& field : generator.fields())
+    file.create(field.name, field.type, Shape(with_sample_axis(request.samples, field.shape)));
+  write_notes(file, generator, request.seed);
+  for (const auto& [name, tensor] : generator.shared_arrays(request.seed)) file.write(name, tensor);
+  Progress progress("generating " + std::string(generator.name()), static_cast<double>(request.samples),
+                    "samples");
+  stream_blocks(
+      request.samples, samples_a_block(generator, *request.pool), progress,
+      [&](std::uint64_t first, std::uint64_t count) {
+        return generate_in_memory(generator, request.seed, first, count, *request.pool);
+      },
+      [&](std::uint64_t first, const std::vector<Tensor>& block) {
+        for (std::size_t f = 0; f < block.size(); ++f)
+          file.write_rows(generator.fields()[f].name, static_cast<std::int64_t>(first), block[f]);
+      });
+  file.close();
 }
 
 }  // namespace
@@ -65,27 +106,17 @@ std::vector<Tensor> generate_in_memory(const Generator& generator, std::uint64_t
 }
 
 void write_provenance(Hdf5Writer& file, const Generator& generator, std::uint64_t seed) {
-  file.set_attribute("", "synthetic", std::int64_t{1});
-  file.set_attribute("", "generator", std::string(generator.name()));
-  file.set_attribute("", "version", std::int64_t{generator.version()});
-  file.set_attribute("", "seed", static_cast<std::int64_t>(seed));
-  file.set_attribute("", "parameters", generator.parameters().dump());
+  for (const auto& [name, value] : provenance_of(generator, seed)) file.set_attribute("", name, value);
 }
 
 void Generator::write(const WriteRequest& request) const {
-  Hdf5Writer file(request.path);
-  write_provenance(file, *this, request.seed);
-  create_data_sets(file, *this, request);
-  Progress progress("generating " + std::string(name()), static_cast<double>(request.samples), "samples");
-  stream_blocks(
-      request.samples, samples_a_block(*this, *request.pool), progress,
-      [&](std::uint64_t first, std::uint64_t count) {
-        return generate_in_memory(*this, request.seed, first, count, *request.pool);
-      },
-      [&](std::uint64_t first, const std::vector<Tensor>& block) {
-        write_block(file, fields(), first, block);
-      });
-  file.close();
+  if (ends_in(request.path, {".npz"})) return write_samples<NpzWriter>(*this, request);
+  for (const char* other :
+       {".npy", ".csv", ".tif", ".tiff", ".zip", ".tar", ".json", ".safetensors", ".parquet"})
+    if (ends_in(request.path, {other}))
+      throw Error(ErrorCode::invalid_argument, fmt::format("these data are not written as '{}'", other),
+                  request.path.string(), "a name that ends in .h5 gives HDF5, in .npz an archive of NumPy");
+  write_samples<Hdf5Writer>(*this, request);
 }
 
 }  // namespace superstep::data

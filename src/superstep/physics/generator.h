@@ -56,9 +56,10 @@ class Generator {
   // Every setting of the draw, stored as the attribute `parameters`.
   virtual nlohmann::json parameters() const = 0;
 
-  // Writes `samples` samples. The default streams chunks of all fields to an HDF5 file (.h5), generating
-  // on every thread while the previous chunk is written; memory does not grow with the number of samples.
-  // The file has the attributes synthetic=1, generator, version, seed, parameters. A file whose writing
+  // Writes `samples` samples. The default streams chunks of all fields to an HDF5 file (.h5) or an archive
+  // of NumPy (.npz), generating on every thread while the previous chunk is written; memory does not grow
+  // with the number of samples. The file has the attributes synthetic=1, generator, version, seed,
+  // parameters; of an archive they are its comment, in JSON. A file whose writing
   // was cut short (an error, Ctrl-C) is removed: `path` appears when it is whole. Workloads whose users
   // have other formats override this and choose by the extension of `path`.
   virtual void write(const WriteRequest& request) const;

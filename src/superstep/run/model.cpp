@@ -7,6 +7,8 @@
 #include <initializer_list>
 
 #include "superstep/base/text.h"
+#include "superstep/file/form.h"
+#include "superstep/file/weights/foreign_model.h"
 #include "superstep/file/weights/weight_file.h"
 #include "superstep/onnx/writer.h"
 #include "superstep/op/core/definition.h"
@@ -26,26 +28,41 @@ ElementType precision_of(const std::string& name) {
               unknown_name_hint(name, known));
 }
 
+bool is_data(const std::filesystem::path& path) {
+  using enum data::FileForm;
+  const data::FileForm form = data::form_of(path);
+  return form == npy || form == npz || form == hdf5 || form == tiff;
+}
+
 // Files of data are a common slip where a model is asked for, and so is a run's folder.
 void refuse_data(const std::string& name) {
   // A folder may have the name of the workload whose run or weights it holds.
   if (std::ranges::any_of(workload::workloads(), [&](const auto& known) { return known.name == name; }))
     return;
+  const std::filesystem::path path = name;
+  std::error_code none;
+  const bool exists = std::filesystem::exists(path, none);
+  if (!exists && (path.has_parent_path() || path.has_extension()))
+    throw Error(ErrorCode::not_found, "there is no such file", name);
+  if (exists) data::refuse_foreign_model(path);
   const auto ends = [&](std::initializer_list<const char*> endings) {
     return std::ranges::any_of(endings, [&](const char* ending) { return name.ends_with(ending); });
   };
-  if (ends({".h5", ".hdf5", ".npy", ".npz", ".csv", ".tif", ".tiff"}))
+  if (data::is_named_as_weights(name))
+    throw Error(ErrorCode::invalid_argument, "these are weights without a model", name,
+                fmt::format("name the model first: 'superstep infer WORKLOAD --weights {}'", name));
+  if (ends({".h5", ".hdf5", ".npy", ".npz", ".csv", ".tif", ".tiff"}) || is_data(path))
     throw Error(
         ErrorCode::invalid_argument, "this is a file of data, not a model", name,
         fmt::format("name a workload or an .onnx file first: 'superstep infer WORKLOAD --weights run/ "
                     "--input {0}', 'superstep train WORKLOAD --data {0}'; 'superstep show {0}' looks into it",
                     name));
-  if (data::is_named_as_weights(name))
-    throw Error(ErrorCode::invalid_argument, "these are weights without a model", name,
-                fmt::format("name the model first: 'superstep infer WORKLOAD --weights {}'", name));
   if (std::filesystem::is_regular_file(std::filesystem::path(name) / "config.json"))
     throw Error(ErrorCode::invalid_argument, "this is the folder of a run, not a workload", name,
                 fmt::format("'superstep infer WORKLOAD --weights {}' serves it", name));
+  if (exists)
+    throw Error(ErrorCode::invalid_argument, "this is neither a model nor the name of a workload", name,
+                "models are .onnx files, or workloads by name: 'superstep list workloads'");
 }
 
 // Options that a workload of the zoo would not heed.

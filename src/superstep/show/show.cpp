@@ -10,6 +10,8 @@
 
 #include "superstep/base/json.h"
 #include "superstep/base/text.h"
+#include "superstep/file/form.h"
+#include "superstep/file/weights/foreign_model.h"
 #include "superstep/show/layout.h"
 #include "superstep/show/marks.h"
 #include "superstep/show/model_file.h"
@@ -228,6 +230,8 @@ std::string range_text(const ShownDataSet& data_set) {
 }
 
 Shown show_file(const std::filesystem::path& path, const ShowOptions& options) {
+  // A model of Keras in HDF5 is a file of arrays as others are.
+  if (data::form_of(path) != data::FileForm::hdf5) data::refuse_foreign_model(path);
   const auto file = open_array_file(path);
   Work work{*file, options, file->data_sets(), {{}, {}, page::Page(path.filename().string())}, {}};
   const Infos infos = chosen(work.infos, options.only, path);

@@ -1,9 +1,9 @@
 // HDF5 files in and out: the numeric part of what h5py reads and writes.
 //
-// Reading converts from whatever numeric type the file has to the element type that is asked for, by the
-// rules of the HDF5 library: integers that do not fit are clipped to the range, floating-point numbers are
-// rounded. Compressed data sets are read through the filters of the library and through plugins found by
-// HDF5_PLUGIN_PATH. Every failure is an Error that names the file and the data set.
+// Reading converts from whatever numeric type the file has to the element type that is asked for:
+// floating-point numbers are rounded; integers are kept, and what an integer type cannot hold as it is (out
+// of range, a fraction, NaN) is refused. Compressed data sets are read through the filters of the library and
+// through plugins found by HDF5_PLUGIN_PATH. Every failure is an Error that names the file and the data set.
 //
 // Objects are named by their path from the root of the file, without a slash in front: "patch",
 // "entry/data". All functions may be called from any thread; the library lets one thread in at a time.

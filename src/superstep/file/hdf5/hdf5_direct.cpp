@@ -11,6 +11,7 @@
 #include "superstep/base/system/process_limits.h"
 #include "superstep/base/system/regular_file.h"
 #include "superstep/base/text.h"
+#include "superstep/file/check.h"
 #include "superstep/file/hdf5/hdf5_attributes.h"
 #include "superstep/file/hdf5/hdf5_filters.h"
 #include "superstep/file/hdf5/hdf5_links.h"
@@ -121,10 +122,11 @@ Handle complex_of(const Handle& element) {
   return pair;
 }
 
-// The library converts among numbers, but not between numbers and h5py's booleans: those convert after.
+// The library converts among numbers, but not between numbers and h5py's booleans: those convert after. So do
+// integers that may not hold what is stored: the library would clip them, and cut fractions off.
 ElementType type_to_read(const OpenDataSet& open, ElementType wanted) {
   const bool mixed = (*open.info.type == ElementType::boolean) != (wanted == ElementType::boolean);
-  return mixed ? *open.info.type : wanted;
+  return mixed || is_narrower_integer(wanted, *open.info.type) ? *open.info.type : wanted;
 }
 
 std::string read_failure(const Handle& set) {
@@ -235,8 +237,10 @@ SharedTensor read_selected(const OpenDataSet& open, ElementType wanted, std::spa
     H5Sselect_hyperslab(open.space.get(), H5S_SELECT_SET, start.data(), nullptr, size.data(), nullptr);
   SharedTensor read = read_into(open, type, memory, shape, where);
   if (type == wanted) return read;
+  require_integers_of(wanted, read.tensor, where, first.empty() ? 0 : first[0]);
   SharedTensor result = shared_tensor(wanted, shape);
-  for (std::int64_t i = 0; i < shape.element_count(); ++i) result.tensor.set(i, read.tensor.at(i));
+  const Tensor converted = read.tensor.converted(wanted);
+  std::copy_n(converted.bytes(), converted.byte_count(), result.tensor.bytes());
   return result;
 }
 

@@ -15,6 +15,7 @@
 #include "superstep/base/text.h"
 #include "superstep/file/form.h"
 #include "superstep/file/safetensors.h"
+#include "superstep/file/weights/foreign_model.h"
 #include "superstep/file/weights/gguf.h"
 #include "superstep/file/weights/torch_file.h"
 
@@ -155,6 +156,7 @@ void WeightFile::add_file(const std::filesystem::path& path) {
   const std::string where = path.string();
   const std::string_view begin(reinterpret_cast<const char*>(file->bytes().data()),
                                std::min<std::size_t>(4, file->bytes().size()));
+  if (begin.starts_with("PK") || begin.starts_with("\x80")) refuse_foreign_model(path);
   std::vector<Weight> found;
   if (begin == "GGUF" || ends_in(path, {".gguf"})) {
     format_ = "GGUF";

@@ -10,6 +10,7 @@
 #include "superstep/base/options.h"
 #include "superstep/base/printable.h"
 #include "superstep/base/text.h"
+#include "superstep/file/weights/foreign_model.h"
 #include "superstep/file/weights/names.h"
 #include "superstep/language/model_config.h"
 #include "superstep/run/model.h"
@@ -112,6 +113,7 @@ bool is_published_weights(const std::filesystem::path& path) {
 }
 
 PublishedWeights load_published_weights(const TrainSettings& settings, const std::filesystem::path& path) {
+  if (std::filesystem::is_regular_file(path)) data::refuse_foreign_model(path);
   TrainSettings in_f32 = settings;  // reduced precisions are made of the same states
   in_f32.precision = "f32";
   const Model model(in_f32);

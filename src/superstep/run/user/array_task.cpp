@@ -46,18 +46,9 @@ std::vector<std::int64_t> row_shape(const Tensor& array) {
                          : std::vector<std::int64_t>(extents.begin() + 1, extents.end());
 }
 
-// Whole numbers only, where the model counts with integers.
-void require_whole(const Tensor& array, const std::string& name, const std::string& where) {
-  for (std::int64_t i = 0; i < array.element_count(); ++i)
-    if (const double value = array.at(i); value != std::floor(value))
-      throw Error(ErrorCode::bad_file,
-                  fmt::format("element {} is {}, but the model takes whole numbers", i, value),
-                  fmt::format("{}: array '{}'", where, name));
-}
-
 Tensor converted(const Tensor& array, ElementType type, const std::string& name, const std::string& where) {
   if (array.type() == type) return array;
-  if (!is_floating(type) && is_floating(array.type())) require_whole(array, name, where);
+  data::require_integers_of(type, array, fmt::format("{}: array '{}'", where, name));
   return array.converted(type);
 }
 

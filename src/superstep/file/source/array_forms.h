@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <memory>
 
-#include "superstep/file/source/forms.h"
+#include "superstep/file/source/request.h"
 
 namespace superstep::data {
 

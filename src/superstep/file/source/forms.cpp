@@ -6,7 +6,12 @@
 #include <algorithm>
 
 #include "superstep/base/error.h"
+#include "superstep/base/system/stable_file.h"
 #include "superstep/file/form.h"
+#include "superstep/file/pictures/picture_forms.h"
+#include "superstep/file/pictures/picture_list.h"
+#include "superstep/file/records/record_forms.h"
+#include "superstep/file/records/tar.h"
 #include "superstep/file/source/array_forms.h"
 #include "superstep/file/source/joined_source.h"
 #include "superstep/file/source/paths.h"
@@ -23,9 +28,17 @@ bool is_safetensors(const fs::path& path) { return form_of(path) == FileForm::sa
 
 // A form that is told by more than the first bytes stands before those that would take the same file.
 constexpr SourceForm forms[] = {
+    {"picture-pairs", "pictures with a mask each, in a folder", holds_pairs, open_picture_pairs},
+    {"class-folder", "a folder of pictures a class", holds_classes, open_class_folder},
+    {"picture-folder", "a folder of pictures", holds_pictures, open_plain_pictures},
+    {"picture-table", "a table of paths of pictures and labels", names_pictures, open_picture_table},
+    {"picture", "a JPEG, PNG or WebP picture", is_one_picture, open_picture_file},
     {"npy", "an array of NumPy", is_npy, open_npy_source},
     {"npz", "arrays of NumPy in a zip archive", is_npz, open_npz_source},
     {"hdf5", "data sets of an HDF5 file", is_hdf5, open_hdf5_source},
+    {"tar", "a web data set: samples in a tar archive", is_tar, open_tar_source},
+    {"tfrecord", "TFRecord of tf.train.Example", is_tfrecord, open_tfrecord_source},
+    {"json-lines", "an object of JSON a line", is_json_lines, open_json_lines},
     {"safetensors", "tensors of a safetensors file", is_safetensors, open_safetensors_source},
 };
 

@@ -2,22 +2,13 @@
 #pragma once
 
 #include <filesystem>
-#include <map>
+#include <memory>
 #include <span>
-#include <string>
 
+#include "superstep/file/source/request.h"
 #include "superstep/file/source/sample_source.h"
 
 namespace superstep::data {
-
-// What a source is opened for.
-struct SourceRequest {
-  // Arrays that are wanted, by name, with type and shape of a row. A form that has a choice (the size of
-  // pictures, the length of texts) makes these; one that has none gives what the file holds.
-  std::vector<SourceArray> wanted = {};
-  std::map<std::string, std::string> options = {};  // of the forms, by name: "tokenizer"
-  bool skip_broken = false;                         // samples that cannot be read are left out and told
-};
 
 struct SourceForm {
   const char* name;   // "npz"

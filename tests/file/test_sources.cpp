@@ -116,8 +116,7 @@ TEST(Sources, WhatCannotBeReadIsNamed) {
   expect_error(ErrorCode::not_found, {"none.h5"}, [&] { open_source(base + "none.h5"); });
   expect_error(ErrorCode::not_found, {"no file fits", "x-*"}, [&] { open_source(base + "x-*"); });
   expect_error(ErrorCode::bad_file, {"t.bin", "npz, hdf5"}, [&] { open_source(base + "t.bin"); });
-  expect_error(ErrorCode::bad_file, {"empty", "no file in this folder"},
-               [&] { open_source(base + "empty"); });
+  expect_error(ErrorCode::bad_file, {"empty", "no file in it"}, [&] { open_source(base + "empty"); });
   expect_error(ErrorCode::bad_file, {"b.npz", "'x'", "[10,2,4]"}, [&] { open_source(base + "{c,b}.npz"); });
   expect_error(ErrorCode::bad_file, {"c.npz", "no array 'table'"}, [&] { open_source(base + "{a,c}.npz"); });
   expect_error(ErrorCode::invalid_argument, {"counts no files"}, [&] { open_source(base + "a{7..3}.npz"); });

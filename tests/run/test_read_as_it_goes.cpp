@@ -68,16 +68,18 @@ TEST(ReadAsItGoes, GivesTheBitsOfMemoryByAnyNumberOfThreads) {
        {files.own("a.h5"), files.own("a.npz"), files.own("a.safetensors"), files.zoo("braggnn")}) {
     const std::string out = std::to_string(run++);
     const Checkpoint held = files.trained(settings, out, {.data_memory = 1e9});
-    for (const int threads : {1, 3}) {
+    // From nothing to as much as a few batches take: another number of batches ahead each.
+    for (const auto& [threads, memory] :
+         {std::pair(1, no_memory), {2, 300.0}, {7, 2000.0}, {16, no_memory}, {64, 1000.0}}) {
       std::vector<std::string> said;
       const Checkpoint read = files.trained(settings, fmt::format("{}-{}", out, threads),
-                                            {.data_memory = no_memory,
+                                            {.data_memory = memory,
                                              .data_threads = threads,
                                              .tell = [&](const std::string& line) { said.push_back(line); }});
       expect_same_states(held, read);
       EXPECT_TRUE(std::ranges::any_of(said, [](const std::string& line) {
         return line.find("read while they are trained on") != std::string::npos;
-      }));
+      })) << threads;
     }
   }
 }

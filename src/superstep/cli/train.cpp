@@ -19,6 +19,7 @@
 #include "superstep/cli/shared/model_options.h"
 #include "superstep/cli/shared/outcome.h"
 #include "superstep/cli/shared/quality.h"
+#include "superstep/file/source/paths.h"
 #include "superstep/lab/formats/training_log.h"
 #include "superstep/run/ranks/communicator.h"
 #include "superstep/run/train/run_directory.h"
@@ -57,7 +58,7 @@ bool was_given(const std::vector<std::string>& given, const char* option) {
 
 // Paths are kept as they were given.
 void require_data_of(const run::TrainSettings& kept, const std::string& folder) {
-  if (kept.data.empty() || std::filesystem::exists(kept.data)) return;
+  if (kept.data.empty() || data::are_there(kept.data)) return;
   throw Error(ErrorCode::not_found, fmt::format("the data of the run in {} are not there", folder),
               kept.data.string(),
               kept.data.is_relative()
@@ -298,8 +299,12 @@ void declare_train(CLI::App& command) {
       .add_option("workload", arguments->settings.workload,
                   "what to train: superstep list workloads, or a model file (.onnx)")
       ->required();
-  command.add_option("--data", arguments->data, "the training data; without it they are generated in memory")
-      ->type_name("FILE");
+  command
+      .add_option(
+          "--data", arguments->data,
+          "files, folders, patterns, @LIST (docs/your-data.md); without it data are generated in memory")
+      ->type_name("PATH");
+  add_skip_broken_option(command, arguments->settings.skip_broken);
   command
       .add_option("--data-memory", arguments->data_memory,
                   "what samples may take; larger data are read while they are trained on (default: a quarter "

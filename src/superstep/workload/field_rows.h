@@ -29,6 +29,7 @@ class FieldRows {
   // addresses alone. Throws Error (out_of_memory) where there are too few.
   Fields among_all(std::span<const std::int64_t> indices, std::span<const std::string> fields) const;
 
+  const data::SampleSource* source() const { return rows_ ? &rows_->source() : nullptr; }  // null: none
   data::ForcedOrder forced_order() const { return rows_ ? rows_->forced_order() : data::ForcedOrder(); }
 
  private:

@@ -20,7 +20,7 @@ std::vector<std::string> wanted_fields(const TableSpec& spec) {
   std::vector<std::string> names = spec.more;
   for (const auto* columns : {&spec.inputs, &spec.targets})
     for (const Column& column : *columns) names.push_back(column.field);
-  if (!spec.group.empty()) names.push_back(spec.group);
+  if (!spec.group.empty() && spec.group_required) names.push_back(spec.group);
   std::ranges::sort(names);
   names.erase(std::unique(names.begin(), names.end()), names.end());
   return names;
@@ -30,6 +30,7 @@ std::vector<std::string> wanted_fields(const TableSpec& spec) {
 std::vector<std::string> known_fields(const TableSpec& spec) {
   std::vector<std::string> names = wanted_fields(spec);
   names.insert(names.end(), spec.reference_fields.begin(), spec.reference_fields.end());
+  if (!spec.group.empty()) names.push_back(spec.group);
   std::ranges::sort(names);
   names.erase(std::unique(names.begin(), names.end()), names.end());
   return names;
@@ -64,8 +65,8 @@ std::vector<data::Field> fields_to_read(const TableSpec& spec, const TaskSetting
 }
 
 // What a form with a choice makes (the size of pictures).
-data::SourceRequest request_of(const TableSpec& spec) {
-  data::SourceRequest request;
+data::SourceRequest request_of(const TableSpec& spec, const TaskSettings& settings) {
+  data::SourceRequest request{.wanted = {}, .options = {}, .skip_broken = settings.skip_broken};
   const auto generator = make_generator(spec.generator, spec.settings);
   const std::vector<std::string> known = known_fields(spec);
   for (const data::Field& field : generator->fields())
@@ -93,18 +94,38 @@ std::size_t require_field(const data::SampleSource& source, const data::Field& f
               source.place(at, 0));
 }
 
+std::string advice_for_classes(const TableSpec& spec, std::int64_t classes) {
+  return spec.classes_option.empty()
+             ? "a model that tells more apart has an option for how many: superstep list"
+             : fmt::format("--set {}={}", spec.classes_option, classes);
+}
+
+// Where the files name their classes, there are no more than the model tells apart.
+void require_named_classes(const TableSpec& spec, const data::SampleSource& source, std::size_t label) {
+  const auto found = static_cast<std::int64_t>(source.arrays()[label].classes.size());
+  if (found > spec.classes)
+    throw Error(ErrorCode::bad_file,
+                fmt::format("has {} classes, the model tells {} apart", found, spec.classes),
+                source.place(label, 0), advice_for_classes(spec, found));
+}
+
 // Held where they fit into the memory for data, and where all samples must be seen before the first is given.
 FieldRows read(const TableSpec& spec, const TaskSettings& settings) {
-  const std::shared_ptr<const data::SampleSource> source = data::open_source(settings.data, request_of(spec));
+  const std::shared_ptr<const data::SampleSource> source =
+      data::open_source(settings.data, request_of(spec, settings));
   std::vector<data::SampleRows::Column> columns;
   std::vector<std::string> names;
   std::int64_t samples = -1;
   for (const data::Field& field : fields_to_read(spec, settings, *source)) {
-    columns.push_back({require_field(*source, field, samples, settings.data.string()), field.type});
+    const std::size_t at = require_field(*source, field, samples, settings.data.string());
+    const bool labels = field.name == spec.labels;
+    if (labels) require_named_classes(spec, *source, at);
+    // Generated classes are few; those of files may be more than the type of the generator's holds.
+    columns.push_back({at, labels ? ElementType::i64 : field.type});
     names.push_back(field.name);
   }
-  const double most =
-      spec.prepare ? std::numeric_limits<double>::infinity() : data::data_memory(settings.data_memory);
+  const double most = spec.prepare || spec.looks_at_all ? std::numeric_limits<double>::infinity()
+                                                        : data::data_memory(settings.data_memory);
   return {std::make_shared<data::SampleRows>(source, std::move(columns), most), std::move(names)};
 }
 
@@ -153,6 +174,7 @@ class TableTask : public Task {
     if (spec_.prepare) spec_.prepare(spec_, fields_.all());
     size_ = fields_.shape(spec_.inputs[0].field)[0];
     if (limit > 0) size_ = std::min(size_, limit);
+    if (fields_.held() && fields_.contains(spec_.labels)) require_labels(fields_.all(), {});
     training_ = training_split();
     for (const Column& column : spec_.inputs) input_fields_.push_back(column.field);
     filled_fields_ = input_fields_;
@@ -191,7 +213,7 @@ class TableTask : public Task {
   std::vector<Metric> quality(std::span<const std::int64_t> indices,
                               std::span<const Tensor> outputs) const override {
     if (!spec_.quality) return {};
-    const Looked looked = look(indices, there(wanted_fields(spec_)));
+    const Looked looked = look(indices, there(known_fields(spec_)));
     return spec_.quality(looked.fields(), looked.indices, outputs);
   }
 
@@ -244,6 +266,19 @@ class TableTask : public Task {
     return there(wanted_fields(spec_)).size() == wanted_fields(spec_).size();
   }
 
+  std::vector<std::string> notes() const override {
+    if (!fields_.source()) return {};
+    std::vector<std::string> notes = fields_.source()->notes();
+    const std::size_t label = data::find_array(*fields_.source(), spec_.labels);
+    if (spec_.classes_option.empty() || label == fields_.source()->arrays().size()) return notes;
+    const auto classes = static_cast<std::int64_t>(fields_.source()->arrays()[label].classes.size());
+    if (classes > 0 && classes < spec_.classes)
+      notes.push_back(
+          fmt::format("the data have {} classes, and the model tells {} apart: {} makes it theirs", classes,
+                      spec_.classes, advice_for_classes(spec_, classes)));
+    return notes;
+  }
+
   nlohmann::json describe() const override {
     return {{"source", source_}, {"samples", size_}, {"training", training_}, {"generator", spec_.settings}};
   }
@@ -259,10 +294,30 @@ class TableTask : public Task {
     Looked looked{.all = fields_.held() ? &fields_.all() : nullptr, .indices = indices};
     if (looked.all) return looked;
     looked.own = fields_.of(indices, fields);
+    if (looked.own.contains(spec_.labels)) require_labels(looked.own, indices);
     looked.numbers.resize(indices.size());
     std::iota(looked.numbers.begin(), looked.numbers.end(), 0);
     looked.indices = looked.numbers;
     return looked;
+  }
+
+  // `rows` number the samples; none: they are all.
+  void require_labels(const Fields& fields, std::span<const std::int64_t> rows) const {
+    const Tensor& labels = fields.at(spec_.labels);
+    const std::int64_t count =
+        std::min(labels.element_count(), rows.empty() ? size_ : labels.element_count());
+    for (std::int64_t i = 0; i < count; ++i) {
+      const double label = labels.at(i);
+      if (label >= 0 && label < static_cast<double>(spec_.classes)) continue;
+      const std::int64_t row = rows.empty() ? i : rows[static_cast<std::size_t>(i)];
+      const data::SampleSource* source = fields_.source();
+      throw Error(ErrorCode::bad_file,
+                  fmt::format("the class of sample {} is {}, and the model tells {} apart: 0 to {}", row,
+                              label, spec_.classes, spec_.classes - 1),
+                  source ? source->place(data::find_array(*source, spec_.labels), row) : source_,
+                  label < 0 ? "classes are numbered from 0 on"
+                            : advice_for_classes(spec_, static_cast<std::int64_t>(label) + 1));
+    }
   }
 
   struct Learnt {
@@ -315,6 +370,8 @@ class TableTask : public Task {
 
   // The share of the samples, less what would cut a group in two.
   std::int64_t training_split() const {
+    if (fields_.source() && fields_.source()->training_rows())
+      return std::min(*fields_.source()->training_rows(), size_);
     auto count = static_cast<std::int64_t>(spec_.training_share * static_cast<double>(size_));
     if (spec_.group.empty() || !fields_.contains(spec_.group)) return count;
     const auto group_of = [&](std::int64_t index) {

@@ -31,8 +31,9 @@ struct TaskSettings {
   std::vector<std::string> model_options;  // name=value, as the model is built: sizes of generated data
   bool labels_required = true;  // false: only inputs are wanted; quality() needs labels all the same
   ThreadPool* pool = nullptr;   // never null
-  double data_memory = 0;  // bytes that samples of a file may take; more are read as they are wanted. 0: a
-                           // quarter of what is free
+  double data_memory = 0;    // bytes that samples of a file may take; more are read as they are wanted. 0: a
+                             // quarter of what is free
+  bool skip_broken = false;  // samples that cannot be read are left out, and told in Task::notes()
 };
 
 // What a model said about samples of a task, to be looked at in the task's own field.
@@ -143,6 +144,9 @@ class Task {
   }
 
   virtual bool has_labels() const { return true; }
+
+  // What is to be told of its data, a line each: what was left out and why.
+  virtual std::vector<std::string> notes() const { return {}; }
 
   // For the run's configuration: where the samples come from ("source": the file or folder, where there is
   // one), how many there are, how they are split. Equal words of one workload mean equal samples.

@@ -39,6 +39,7 @@ constexpr SourceForm forms[] = {
     {"tar", "a web data set: samples in a tar archive", is_tar, open_tar_source},
     {"tfrecord", "TFRecord of tf.train.Example", is_tfrecord, open_tfrecord_source},
     {"json-lines", "an object of JSON a line", is_json_lines, open_json_lines},
+    {"csv", "a table of text with a column an array", is_csv, open_csv_source},
     {"safetensors", "tensors of a safetensors file", is_safetensors, open_safetensors_source},
 };
 
@@ -49,7 +50,7 @@ constexpr SourceForm forms[] = {
   const bool folder = fs::is_directory(path, none);
   if (!folder) static_cast<void>(StableFile(path));  // that it cannot be opened is the better reason
   throw Error(ErrorCode::bad_file,
-              folder ? "no file in this folder can be read as samples"
+              folder ? "this is a folder, and no file in it can be read as samples"
                      : fmt::format("this is {}, not a file of arrays or samples", name_of(form_of(path))),
               path.string(), fmt::format("read are: {}", fmt::join(names, ", ")));
 }
@@ -93,6 +94,11 @@ std::unique_ptr<SampleSource> open_source(const fs::path& given, const SourceReq
       for (const fs::path& file : files_in(path)) open(file, *form_for(file));
   }
   return joined_sources(std::move(parts), std::move(files));
+}
+
+bool has_array(const fs::path& given, std::string_view name) {
+  const std::unique_ptr<SampleSource> source = open_source(given);
+  return find_array(*source, name) < source->arrays().size();
 }
 
 }  // namespace superstep::data

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 #include <numeric>
 
@@ -25,51 +24,15 @@ std::vector<std::int64_t> numbered(std::int64_t first, std::int64_t count) {
   return rows;
 }
 
-// The least and greatest number that it holds, as long doubles, which hold every integer of 64 bits.
-std::pair<long double, long double> range_of(ElementType type) {
-  const std::size_t bits = 8 * size_in_bytes(type);
-  const bool is_signed = type == ElementType::i64 || type == ElementType::i32 || type == ElementType::i16 ||
-                         type == ElementType::i8;
-  if (is_signed)
-    return {-std::ldexp(1.0L, static_cast<int>(bits) - 1), std::ldexp(1.0L, static_cast<int>(bits) - 1) - 1};
-  return {0, std::ldexp(1.0L, static_cast<int>(bits)) - 1};
-}
-
-[[noreturn]] void refuse_element(const Tensor& tensor, std::int64_t at, ElementType type,
-                                 const std::string& where, std::span<const std::int64_t> rows) {
-  const std::int64_t row =
-      tensor.shape().rank() == 0 ? 1 : tensor.element_count() / std::max<std::int64_t>(1, tensor.shape()[0]);
-  const double value = tensor.at(at);
-  throw Error(
-      ErrorCode::bad_file,
-      fmt::format("element {} of row {} is {}, {}", at % row, rows[static_cast<std::size_t>(at / row)], value,
-                  value == std::floor(value) ? fmt::format("beyond what {} holds", name_of(type))
-                                             : "but whole numbers are wanted"),
-      where);
-}
-
-// Of floating-point numbers at least those below are whole in a double.
-void require_fitting(const Tensor& tensor, ElementType type, const std::string& where,
-                     std::span<const std::int64_t> rows) {
-  const auto [least, most] = range_of(type);
-  const auto [own_least, own_most] =
-      is_integer(tensor.type()) ? range_of(tensor.type()) : std::pair(0.0L, 0.0L);
-  if (is_integer(tensor.type()) && own_least >= least && own_most <= most) return;
-  for (std::int64_t i = 0; i < tensor.element_count(); ++i) {
-    const auto value = static_cast<long double>(tensor.at(i));
-    if (!(value >= least && value <= most && value == std::floor(value)))
-      refuse_element(tensor, i, type, where, rows);
-  }
-}
-
-// Which row holds it: require_finite() counts from the first of those that it is given.
-void require_finite_rows(const Tensor& tensor, const std::string& where, std::span<const std::int64_t> rows) {
-  if (tensor.shape().rank() == 0 || rows.empty() || !is_floating(tensor.type())) return;
+// `check(tensor, first)` of rows by their own numbers: it counts from the first of those that it is given.
+template <class Check>
+void check_rows(const Tensor& tensor, std::span<const std::int64_t> rows, const Check& check) {
+  if (tensor.shape().rank() == 0 || rows.empty()) return check(tensor, std::int64_t{0});
   const bool in_turn = rows.back() - rows.front() == static_cast<std::int64_t>(rows.size()) - 1 &&
                        std::ranges::is_sorted(rows);
-  if (in_turn) return require_finite(tensor, where, rows.front());
+  if (in_turn) return check(tensor, rows.front());
   try {
-    require_finite(tensor, where);
+    check(tensor, std::int64_t{0});
   } catch (const Error&) {
     std::vector<std::int64_t> extents = tensor.shape().extents();
     extents[0] = 1;
@@ -77,7 +40,7 @@ void require_finite_rows(const Tensor& tensor, const std::string& where, std::sp
     for (std::size_t i = 0; i < rows.size(); ++i) {
       Tensor one(tensor.type(), Shape(extents));
       std::memcpy(one.bytes(), tensor.bytes() + i * bytes, bytes);
-      require_finite(one, where, rows[i]);
+      check(one, rows[i]);
     }
     throw;
   }
@@ -106,7 +69,10 @@ double data_memory(double asked) {
 Tensor exactly_converted(const Tensor& tensor, ElementType type, const std::string& where,
                          std::span<const std::int64_t> rows) {
   if (tensor.type() == type) return tensor;
-  if (is_integer(type) && tensor.type() != ElementType::boolean) require_fitting(tensor, type, where, rows);
+  if (is_narrower_integer(type, tensor.type()))
+    check_rows(tensor, rows, [&](const Tensor& some, std::int64_t first) {
+      require_integers_of(type, some, where, first);
+    });
   return tensor.converted(type);
 }
 
@@ -131,7 +97,6 @@ ForcedOrder SampleRows::forced_order() const {
   // Half of what a source keeps, so that batches on their way find theirs, and no more samples than shuffle
   // well: both chosen.
   constexpr double bytes = OrderedSource::default_kept_bytes / 2, most = 4096;
-  if (held_) return {};
   double sample = 1;
   for (const SourceArray& array : source_->arrays()) sample += static_cast<double>(array.row_bytes());
   return {source_->shards(), static_cast<std::int64_t>(std::clamp(bytes / sample, 1.0, most))};
@@ -164,7 +129,10 @@ std::vector<Tensor> SampleRows::rows(std::span<const std::int64_t> rows,
     const Column& column = columns_[columns[i]];
     tensors[i] = wanted(tensors[i], column, rows);
     check_finite(column, [&] {
-      require_finite_rows(tensors[i], source_->place(column.array, rows.empty() ? 0 : rows[0]), rows);
+      const std::string where = source_->place(column.array, rows.empty() ? 0 : rows[0]);
+      if (is_floating(tensors[i].type()))
+        check_rows(tensors[i], rows,
+                   [&](const Tensor& some, std::int64_t first) { require_finite(some, where, first); });
     });
   }
   return tensors;

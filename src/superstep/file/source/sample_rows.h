@@ -29,7 +29,8 @@ class SampleRows {
   SampleRows(std::shared_ptr<const SampleSource> source, std::vector<Column> columns, double most_bytes);
 
   const SampleSource& source() const { return *source_; }
-  // Of the source, where the samples are not held; the buffer is a matter of their size alone.
+  // Of the source, held or not, so that the memory changes nothing; the buffer is a matter of their size
+  // alone.
   ForcedOrder forced_order() const;
   std::int64_t count() const { return count_; }
   bool held() const { return held_; }
@@ -54,8 +55,8 @@ class SampleRows {
   std::vector<Tensor> tensors_;
 };
 
-// `tensor` as `type`. Throws Error (bad_file) naming `where` and the element that it cannot hold: a fraction
-// or a number beyond its range, where whole numbers are wanted. `rows` number its rows.
+// `tensor` as `type`, which must hold all of it (require_integers_of() in file/check.h). `rows` number its
+// rows.
 Tensor exactly_converted(const Tensor& tensor, ElementType type, const std::string& where,
                          std::span<const std::int64_t> rows);
 

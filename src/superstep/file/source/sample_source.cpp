@@ -65,4 +65,26 @@ Tensor read_whole(const SampleSource& source, std::size_t array) {
   return tensor;
 }
 
+std::int64_t training_rows(const SampleSource& source, std::int64_t count, double share) {
+  if (const auto said = source.training_rows()) return std::min(*said, count);
+  const auto usual = static_cast<std::int64_t>(share * static_cast<double>(count));
+  if (!source.group() || usual < 1 || usual >= count) return usual;
+  const auto group_of = [&](std::int64_t row) {
+    return read_rows(source, *source.group(), std::span(&row, 1)).at(0);
+  };
+  // Groups ascend: the first row of the one that the share ends in.
+  const double cut = group_of(usual);
+  std::int64_t first = 0;
+  for (std::int64_t length = usual; length > 0;) {
+    const std::int64_t half = length / 2;
+    if (group_of(first + half) < cut) {
+      first += half + 1;
+      length -= half + 1;
+    } else {
+      length = half;
+    }
+  }
+  return first > 0 ? first : usual;
+}
+
 }  // namespace superstep::data

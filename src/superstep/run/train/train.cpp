@@ -116,11 +116,13 @@ class Training {
                              .seed = settings_.seed,
                              .model_options = settings_.model_options,
                              .pool = &pool_,
-                             .data_memory = options_.data_memory});
+                             .data_memory = options_.data_memory,
+                             .skip_broken = settings_.skip_broken});
   }
 
   void tell_model() const {
     if (!options_.tell || world_.rank() > 0) return;
+    for (const std::string& line : task_->notes()) options_.tell("note: " + line);
     if (!model_.initializers().empty()) options_.tell(onnx::to_string(model_.initializers()));
     if (const std::string& why = model_.why_written_batch_is_fixed(); !why.empty())
       options_.tell(fmt::format("model.onnx will be of batches of {}: {}", model_.written_batch(), why));

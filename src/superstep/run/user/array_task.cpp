@@ -110,13 +110,15 @@ class ArrayTask : public Task {
     rows_ = std::make_unique<data::SampleRows>(source_, columns_, data::data_memory(settings.data_memory));
     if (rows_->held()) check_all_labels();
     if (settings.samples > 0) size_ = std::min(size_, settings.samples);
+    training_ = data::training_rows(*source_, size_, spec_.training_share);
   }
 
   std::int64_t size() const override { return size_; }
   std::int64_t training_count() const override {
     if (spec_.one_a_call && size_ == 1) return 1;  // the only graph there is: nothing to validate on
-    return static_cast<std::int64_t>(spec_.training_share * static_cast<double>(size_));
+    return training_;
   }
+  std::vector<std::string> notes() const override { return source_->notes(); }
   bool has_labels() const override { return !targets_.empty(); }
   bool reads_as_it_goes() const override { return !rows_->held(); }
   data::ForcedOrder forced_order() const override { return rows_->forced_order(); }
@@ -395,7 +397,7 @@ class ArrayTask : public Task {
   std::vector<Taken> inputs_, targets_;
   std::vector<data::SampleRows::Column> columns_;
   std::unique_ptr<data::SampleRows> rows_;
-  std::int64_t size_ = -1;
+  std::int64_t size_ = -1, training_ = 0;
   bool trains_ = false;
 };
 

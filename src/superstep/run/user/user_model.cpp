@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <optional>
 #include <set>
 
 #include "superstep/base/random.h"
@@ -64,6 +65,38 @@ const data::SourceArray* array_for(const data::SampleSource* source, const std::
   return only_input && arrays.size() == 1 ? arrays.data() : nullptr;
 }
 
+Shape without_first(const Shape& shape) {
+  return Shape(std::vector<std::int64_t>(shape.extents().begin() + 1, shape.extents().end()));
+}
+
+// The shape of a sample, where the file or `bindings` ("x=-1,3,224,224", "length=64") say all of it.
+std::optional<Shape> known_row(const onnx::Port& port, const std::vector<std::string>& bindings) {
+  if (!has_axes(port)) return std::nullopt;
+  std::vector<onnx::Extent> extents = port.extents;
+  for (const std::string& assignment : bindings) {
+    const std::size_t equals = assignment.find('=');
+    if (equals == std::string::npos) continue;
+    const std::vector<std::string> given = split(std::string_view(assignment).substr(equals + 1), ',');
+    const std::string name = assignment.substr(0, equals);
+    for (std::size_t axis = 0; axis < extents.size(); ++axis)
+      if (name == port.name && given.size() == extents.size())
+        extents[axis].value = std::max(extents[axis].value, extent_from(given[axis], assignment));
+      else if (!name.empty() && name == port.extents[axis].symbol && given.size() == 1)
+        extents[axis].value = extent_from(given[0], assignment);
+  }
+  std::vector<std::int64_t> row;
+  for (std::size_t axis = 1; axis < extents.size(); ++axis) {
+    if (is_open(extents[axis])) return std::nullopt;
+    row.push_back(extents[axis].value);
+  }
+  return Shape(row);
+}
+
+// Of pictures: bytes where the model counts, else shares of white.
+ElementType stored_type(const onnx::Port& port) {
+  return port.element && is_integer(*port.element) ? ElementType::u8 : ElementType::f32;
+}
+
 workload::PortSpec port_spec(const std::string& name, const graph::ValueType& type, bool batched) {
   const auto& extents = type.shape.extents();
   const bool cut = batched && !extents.empty();
@@ -94,7 +127,7 @@ bool is_model_file(const std::string& name) { return name.ends_with(".onnx"); }
 
 UserModel::UserModel(UserModelSettings settings)
     : settings_(std::move(settings)), model_(onnx::Model::open(settings_.file)) {
-  if (!settings_.data.empty()) source_ = data::open_source(settings_.data);
+  if (!settings_.data.empty()) source_ = data::open_source(settings_.data, wanted_data());
   take_given_defaults();
   find_batch();
   for (const std::string& assignment : settings_.shapes) bind(assignment);
@@ -105,6 +138,24 @@ UserModel::UserModel(UserModelSettings settings)
   for (const std::string& term : split(settings_.loss.empty() ? "mse" : settings_.loss, ','))
     loss_.terms.push_back(parse_term(term));
   describe();
+}
+
+// What forms with a choice (the size of pictures, the columns of a table) make of their samples: the inputs
+// whose extents are known, and what the only term of the loss compares the first output with.
+data::SourceRequest UserModel::wanted_data() const {
+  data::SourceRequest request{.wanted = {}, .options = {}, .skip_broken = settings_.skip_broken};
+  for (const onnx::Port& port : model_.inputs())
+    if (const auto row = known_row(port, settings_.shapes))
+      request.wanted.push_back({.name = port.name, .type = stored_type(port), .row = *row});
+  if (model_.outputs().empty() || settings_.loss.find_first_of(":,") != std::string::npos) return request;
+  const onnx::Port& output = model_.outputs().front();
+  std::optional<Shape> row = known_row(output, {});
+  const bool classes = settings_.loss == "cross_entropy";
+  if (classes) row = !row || row->rank() < 2 ? Shape{} : without_first(*row);
+  if (!row) return request;
+  const ElementType bytes = row->rank() == 0 ? ElementType::i64 : ElementType::u8;
+  request.wanted.push_back({.name = "target", .type = classes ? bytes : ElementType::f32, .row = *row});
+  return request;
 }
 
 // An input with an initialiser is what an array of its name, or a binding of its extents, gives.
@@ -352,8 +403,9 @@ std::int64_t UserModel::usual_batch() const {
   for (std::size_t i = 0; i < inputs_.size(); ++i)
     if (const data::SourceArray* array = array_for(source_.get(), inputs_[i].name, inputs_.size() == 1);
         array && inputs_[i].batched && !array->single) {
-      const double training = ArrayTaskSpec().training_share * static_cast<double>(array->rows);
-      return std::clamp<std::int64_t>(static_cast<std::int64_t>(training), 1, default_batch);
+      const std::int64_t training =
+          data::training_rows(*source_, array->rows, ArrayTaskSpec().training_share);
+      return std::clamp<std::int64_t>(training, 1, default_batch);
     }
   return default_batch;
 }
@@ -447,7 +499,7 @@ std::unique_ptr<Task> UserModel::open_task(const TaskSettings& settings) const {
     return make_array_task(task_spec(), source_, settings_.data.string(), settings);
   if (settings.labels_required)
     throw Error(ErrorCode::invalid_argument, "a model file is trained on data of your own", "--data",
-                fmt::format("a file with the arrays {} and target, a row a sample (.npz, .h5)",
+                fmt::format("files with the arrays {} and target, a row a sample: docs/your-data.md",
                             fmt::join(names_of(model_.inputs()), ", ")));
   const std::int64_t samples =
       settings.samples > 0 ? settings.samples : std::max<std::int64_t>(1, fixed_batch_);

@@ -62,9 +62,6 @@ import webdataset
 for shard in range(3):
     with webdataset.TarWriter(f'pictures-{shard}.tar') as archive:
         for i in range(20 * shard, 20 * shard + 20): archive.write({'__key__': f'{i:06d}', 'png': png(i), 'cls': int(label[i])})
-for shard in range(3):
-    with webdataset.TarWriter(f'packed-{shard}.tar.gz', compress=True) as archive:
-        for i in range(20 * shard, 20 * shard + 20): archive.write({'__key__': f'{i:06d}', 'x.npy': x[i], 'target.npy': target[i]})
 with webdataset.TarWriter('pairs.tar') as archive:
     for i in range(60): archive.write({'__key__': f'{i:06d}', 'x.npy': x[i], 'target.npy': target[i]})
 )";
@@ -241,19 +238,6 @@ TEST_F(FormsOfData, WebDataSetsInShards) {
   if (IsSkipped()) return;
   expect_same_states(trained(classifier("pictures-{0..2}.tar")), trained(classifier("pictures.npz")));
   expect_same_states(trained(own("pairs.tar")), trained(own("pairs.npz")));
-}
-
-// What can only be read in its order is shuffled by shards and a buffer, however much memory there is.
-TEST_F(FormsOfData, PackedWebDataSets) {
-  ASSERT_NO_FATAL_FAILURE(write("numpy, PIL, webdataset", writes_tar));
-  if (IsSkipped()) return;
-  std::vector<std::string> said;
-  const auto tell = [&](const std::string& line) { said.push_back(line); };
-  const TrainSettings settings = own("packed-{0..2}.tar.gz");
-  trained(settings);
-  train(settings, {.tell = tell});
-  EXPECT_TRUE(std::ranges::any_of(
-      said, [](const std::string& line) { return bool{contains(line, "3 parts in a random order")}; }));
 }
 
 TEST_F(FormsOfData, TfRecords) {

@@ -98,8 +98,9 @@ void run(Arguments arguments) {
 void declare_show(CLI::App& command) {
   const auto arguments = std::make_shared<Arguments>();
   command
-      .add_option("FILE", arguments->file,
-                  "an HDF5, npy or npz file, weights (safetensors, PyTorch, GGUF), or an ONNX model")
+      .add_option(
+          "FILE", arguments->file,
+          "samples (files, folders, patterns), weights (safetensors, PyTorch, GGUF), or an ONNX model")
       ->required();
   command
       .add_option("--out", arguments->out, "the page to write (default: FILE.html here, never over another)")

@@ -306,9 +306,9 @@ void declare_train(CLI::App& command) {
       ->type_name("PATH");
   add_skip_broken_option(command, arguments->settings.skip_broken);
   command
-      .add_option("--data-memory", arguments->data_memory,
-                  "what samples may take; larger data are read while they are trained on (default: a quarter "
-                  "of what is free)")
+      .add_option(
+          "--data-memory", arguments->data_memory,
+          "memory for samples; more are read while they are trained on (default: a quarter of what is free)")
       ->type_name("BYTES")
       ->check(bytes());
   command

@@ -413,7 +413,8 @@ class Training {
     if (!tuning_.empty()) report.plan.choice = tuning_;
     const bool within_epoch = state_.step % batches_ != 0;
     if (within_epoch && state_.step > first_step) observer_.epoch_ended(epoch(), epoch_throughput());
-    quality_ = evaluate((state_.step + batches_ - 1) / batches_, validated_samples());
+    report.validated = validated_samples();
+    quality_ = evaluate((state_.step + batches_ - 1) / batches_, report.validated);
     tell_validated();
     // A curve ends where the run does, within an epoch, too.
     const bool ends_within = within_epoch && state_.step > first_step;

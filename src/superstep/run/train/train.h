@@ -49,6 +49,8 @@ struct TrainReport {
   bool reached = false;  // that goal
   int gave_up = 0;       // epochs without a gain after which the recipe ended the run; 0: it did not
   target::PlanSummary plan;
+  std::int64_t validated =
+      0;                // samples, the first behind those of training, that the quality at the end is of
   std::string recipe;   // "published: adamax at 0.0001; ..."; of the recipe, whatever else was asked for
   nlohmann::json task;  // what the data were
   std::shared_ptr<const workload::Task> data;  // and they themselves

@@ -169,7 +169,11 @@ class TableTask : public Task {
  public:
   TableTask(TableSpec spec, FieldRows fields, const TaskSettings& settings, std::int64_t limit,
             std::string source)
-      : spec_(std::move(spec)), fields_(std::move(fields)), source_(std::move(source)), seed_(settings.seed) {
+      : spec_(std::move(spec)),
+        fields_(std::move(fields)),
+        source_(std::move(source)),
+        seed_(settings.seed),
+        trains_(settings.labels_required) {
     most_bytes_ = data::data_memory(settings.data_memory);
     if (spec_.prepare) spec_.prepare(spec_, fields_.all());
     size_ = fields_.shape(spec_.inputs[0].field)[0];
@@ -270,7 +274,7 @@ class TableTask : public Task {
     if (!fields_.source()) return {};
     std::vector<std::string> notes = fields_.source()->notes();
     const std::size_t label = data::find_array(*fields_.source(), spec_.labels);
-    if (spec_.classes_option.empty() || label == fields_.source()->arrays().size()) return notes;
+    if (!trains_ || spec_.classes_option.empty() || label == fields_.source()->arrays().size()) return notes;
     const auto classes = static_cast<std::int64_t>(fields_.source()->arrays()[label].classes.size());
     if (classes > 0 && classes < spec_.classes)
       notes.push_back(
@@ -388,6 +392,7 @@ class TableTask : public Task {
   FieldRows fields_;
   std::string source_;
   std::uint64_t seed_;  // of the augmentation
+  bool trains_;
   double most_bytes_ = 0;
   std::int64_t size_ = 0, training_ = 0;
   std::vector<std::string> input_fields_, filled_fields_;

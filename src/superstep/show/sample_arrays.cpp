@@ -55,9 +55,8 @@ bool is_listed(const data::SourceArray& array) { return !array.classes.empty() |
 
 class SampleArrays : public ArrayFile {
  public:
-  SampleArrays(const fs::path& path, const data::SourceRequest& request)
-      : source_(data::open_source(path, request)) {
-    name_form(path);
+  SampleArrays(std::shared_ptr<const data::SampleSource> source, SampleFacts named)
+      : source_(std::move(source)), facts_(std::move(named)) {
     facts_.samples = samples_of(*source_);
     facts_.others = source_->others();
     facts_.notes = source_->notes();
@@ -109,14 +108,6 @@ class SampleArrays : public ArrayFile {
   const SampleFacts* sample_facts() const override { return &facts_; }
 
  private:
-  void name_form(const fs::path& path) {
-    const std::vector<fs::path> named = data::named_paths(path);
-    facts_.files = static_cast<std::int64_t>(named.size());
-    const data::SourceForm* form = data::form_for(named.front());
-    facts_.form = form ? form->name : "folder";
-    facts_.words = form ? form->words : "a folder of files";
-  }
-
   std::size_t position_of(const std::string& name) const {
     const auto found = std::ranges::find(source_->arrays(), name, name_of_array);
     return static_cast<std::size_t>(found - source_->arrays().begin());
@@ -162,9 +153,17 @@ class SampleArrays : public ArrayFile {
     return words;
   }
 
-  std::unique_ptr<data::SampleSource> source_;
+  std::shared_ptr<const data::SampleSource> source_;
   SampleFacts facts_;
 };
+
+SampleFacts named_form(const fs::path& path) {
+  const std::vector<fs::path> named = data::named_paths(path);
+  const data::SourceForm* form = data::form_for(named.front());
+  return {.form = form ? form->name : "folder",
+          .words = form ? form->words : "a folder of files",
+          .files = static_cast<std::int64_t>(named.size())};
+}
 
 }  // namespace
 
@@ -177,7 +176,13 @@ bool is_shown_as_samples(const fs::path& path) {
 }
 
 std::unique_ptr<ArrayFile> open_sample_arrays(const fs::path& path, const data::SourceRequest& request) {
-  return std::make_unique<SampleArrays>(path, request);
+  std::shared_ptr<const data::SampleSource> source = data::open_source(path, request);
+  return std::make_unique<SampleArrays>(std::move(source), named_form(path));
+}
+
+std::unique_ptr<ArrayFile> sample_arrays_of(std::shared_ptr<const data::SampleSource> source) {
+  return std::make_unique<SampleArrays>(std::move(source),
+                                        SampleFacts{.form = "text", .words = "texts as tokens"});
 }
 
 }  // namespace superstep::show

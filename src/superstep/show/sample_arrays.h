@@ -36,5 +36,7 @@ bool is_shown_as_samples(const std::filesystem::path& path);
 // Arrays are read a few rows at a time. Throws what data::open_source() throws.
 std::unique_ptr<ArrayFile> open_sample_arrays(const std::filesystem::path& path,
                                               const data::SourceRequest& request);
+// The same of a source that is open, of texts.
+std::unique_ptr<ArrayFile> sample_arrays_of(std::shared_ptr<const data::SampleSource> source);
 
 }  // namespace superstep::show

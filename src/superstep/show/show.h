@@ -4,6 +4,7 @@
 #pragma once
 
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -19,6 +20,7 @@ struct ShowOptions {
   int pictures = 12;              // about so many of each data set
   std::vector<std::string> only;  // names of the data sets to draw; empty for all
   data::SourceRequest request;    // how samples are wanted, of forms that have a choice
+  std::shared_ptr<const data::SampleSource> source = {};  // what the path was opened as already, if it was
 };
 
 struct ShownDataSet {

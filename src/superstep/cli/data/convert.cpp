@@ -12,11 +12,10 @@
 #include "superstep/base/stopwatch.h"
 #include "superstep/base/text.h"
 #include "superstep/cli/command.h"
-#include "superstep/cli/data/wanted_fields.h"
+#include "superstep/cli/data/open_samples.h"
 #include "superstep/cli/shared/bytes_at.h"
 #include "superstep/cli/shared/outcome.h"
 #include "superstep/file/convert/sample_writer.h"
-#include "superstep/file/source/forms.h"
 #include "superstep/file/source/paths.h"
 
 namespace superstep::cli {
@@ -25,9 +24,9 @@ namespace {
 namespace fs = std::filesystem;
 
 struct Arguments {
-  std::string in, workload;
+  std::string in;
+  SampleOptions samples;
   data::ConvertRequest request;
-  bool skip_broken = false;
 };
 
 std::string examples() {
@@ -35,6 +34,7 @@ std::string examples() {
          "  superstep convert photos photos.h5 --for resnet50       pictures brought to the workload's size\n"
          "  superstep convert 'scans/*.npz' scans.tar               several files as one web data set\n"
          "  superstep convert patches.h5 patches.tfrecord --array patch --array ploc\n"
+         "  superstep convert texts tokens.h5 --tokenizer gpt2/tokenizer.json --length 1024\n"
          "OUT is read back and compared before it has its name. Ctrl-C stops and leaves no file.";
 }
 
@@ -72,7 +72,7 @@ void report(const Arguments& arguments, const data::Converted& done, double seco
   const double bytes = bytes_at(arguments.request.out.string());
   nlohmann::json config{{"in", arguments.in}, {"form", done.form}, {"threads", thread_count()}};
   record::Result result = command_result(
-      "convert", arguments.workload, config,
+      "convert", arguments.samples.workload, config,
       {{.name = "samples", .value = static_cast<double>(done.samples)},
        {.name = "throughput", .value = static_cast<double>(done.samples) / seconds, .unit = "samples/s"},
        {.name = "elapsed", .value = seconds, .unit = "s"}});
@@ -93,9 +93,7 @@ void report(const Arguments& arguments, const data::Converted& done, double seco
 void convert(const Arguments& arguments) {
   require_outside(arguments);
   data::find_writer_form(arguments.request.form, arguments.request.out);  // refused before anything is read
-  data::SourceRequest request{.skip_broken = arguments.skip_broken};
-  if (!arguments.workload.empty()) request.wanted = request_for(wanted_fields(arguments.workload)).wanted;
-  const auto source = data::open_source(arguments.in, request);
+  const auto source = open_samples(arguments.in, arguments.samples);
   ThreadPool pool(thread_count());
   const Stopwatch watch;
   const data::Converted done = data::convert_samples(*source, arguments.request, pool);
@@ -119,12 +117,7 @@ void declare_convert(CLI::App& command) {
   command.add_option("--array", arguments->request.arrays, "write only this array (may be repeated)")
       ->type_name("NAME")
       ->allow_extra_args(false);
-  command
-      .add_option("--for", arguments->workload,
-                  "names and sizes as this workload wants them: pictures are brought to its size")
-      ->type_name("WORKLOAD");
-  command.add_flag("--skip-broken", arguments->skip_broken,
-                   "look at all samples first; leave out and count those that cannot be read");
+  add_sample_options(command, arguments->samples);
   command.footer(examples());
   command.callback([arguments] { convert(*arguments); });
 }

@@ -13,6 +13,7 @@
 #include "superstep/base/progress.h"
 #include "superstep/base/text.h"
 #include "superstep/cli/command.h"
+#include "superstep/cli/data/open_samples.h"
 #include "superstep/cli/data/wanted_fields.h"
 #include "superstep/cli/shared/heeded_options.h"
 #include "superstep/cli/shared/onnx_text.h"
@@ -23,7 +24,8 @@ namespace superstep::cli {
 namespace {
 
 struct Arguments {
-  std::string file, out, workload;
+  std::string file, out;
+  SampleOptions samples;
   show::ShowOptions options;
 };
 
@@ -77,7 +79,7 @@ void print_wanted(const Arguments& arguments, const std::vector<WantedField>& fi
                    fmt::format("{} {}", superstep::name_of(field.array.type), to_string(field.array.row)),
                    verdict_on(field, shown), field.meaning});
   fmt::print("data of {}, of which a model needs its inputs, and a training its targets:\n{}",
-             arguments.workload, table.to_string());
+             arguments.samples.workload, table.to_string());
 }
 
 nlohmann::json describe(const show::SampleFacts& facts) {
@@ -120,10 +122,10 @@ void run(Arguments arguments) {
     require_writable(arguments.out);
   }
   std::vector<WantedField> wanted;
-  if (!arguments.workload.empty()) {
-    wanted = wanted_fields(arguments.workload);
-    arguments.options.request.wanted = request_for(wanted).wanted;
-  }
+  if (!arguments.samples.workload.empty()) wanted = wanted_fields(arguments.samples.workload);
+  arguments.options.request = request_of(arguments.samples);
+  if (!arguments.samples.tokenizer.empty())
+    arguments.options.source = open_samples(arguments.file, arguments.samples);
   const show::Shown shown = show::show_file(arguments.file, arguments.options);
   shown.page.write(arguments.out);
   if (!common().json.empty()) write_json(arguments, shown);
@@ -162,12 +164,7 @@ void declare_show(CLI::App& command) {
       ->type_name("N")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
-  command
-      .add_option("--for", arguments->workload,
-                  "say which fields of this workload's data are there; pictures are brought to its size")
-      ->type_name("WORKLOAD");
-  command.add_flag("--skip-broken", arguments->options.request.skip_broken,
-                   "look at all samples first; leave out and count those that cannot be read");
+  add_sample_options(command, arguments->samples);
   command.callback([arguments, &command] {
     refuse_given(command,
                  show::is_shown_as_samples(arguments->file)
@@ -176,7 +173,7 @@ void declare_show(CLI::App& command) {
                  {"--skip-broken"});
     refuse_given(command,
                  show::is_shown_as_model(arguments->file) ? "is of arrays, and the file is a model" : "",
-                 {"--data-set", "--pictures", "--for"});
+                 {"--data-set", "--pictures", "--for", "--tokenizer"});
     run(*arguments);
   });
 }

@@ -9,11 +9,9 @@
 #include "superstep/file/form.h"
 #include "superstep/file/npy.h"
 #include "superstep/file/npz.h"
-#include "superstep/file/source/forms.h"
-#include "superstep/file/source/paths.h"
 #include "superstep/file/tiff.h"
 #include "superstep/show/model_file.h"
-#include "superstep/show/source_arrays.h"
+#include "superstep/show/sample_arrays.h"
 #include "superstep/show/tensor_arrays.h"
 #include "superstep/show/weight_arrays.h"
 
@@ -52,13 +50,10 @@ std::string first_bytes(const std::filesystem::path& path) {
 }  // namespace
 
 // What is neither of the others is left to the HDF5 library, which refuses with a reason.
-std::unique_ptr<ArrayFile> open_array_file(const std::filesystem::path& path) {
+std::unique_ptr<ArrayFile> open_array_file(const std::filesystem::path& path,
+                                           const data::SourceRequest& request) {
+  if (is_shown_as_samples(path)) return open_sample_arrays(path, request);
   if (std::filesystem::is_directory(path) && is_shown_as_weights(path)) return open_weight_arrays(path);
-  // A folder of samples, a pattern of names, a list.
-  std::error_code none;
-  const bool given_as_it_is = std::filesystem::exists(path, none);
-  if (std::filesystem::is_directory(path, none) || (!given_as_it_is && data::are_there(path)))
-    return open_source_arrays(path);
   const std::string magic = first_bytes(path);
   if (magic == "\x93NUMPY")
     return std::make_unique<TensorArrays>(
@@ -70,7 +65,6 @@ std::unique_ptr<ArrayFile> open_array_file(const std::filesystem::path& path) {
         std::map<std::string, Tensor>{{path.stem().string(), data::read_tiff(path)}});
   if (data::form_of(path) == data::FileForm::safetensors) return open_weight_arrays(path);
   if (is_shown_as_model(path)) return open_model_parameters(path);
-  if (data::form_of(path) != data::FileForm::hdf5 && data::form_for(path)) return open_source_arrays(path);
   return std::make_unique<Hdf5Arrays>(path);
 }
 

@@ -69,4 +69,9 @@ std::uint32_t crc32c(std::span<const std::byte> bytes) {
   return ~by_tables(~0u, bytes.data(), bytes.size());
 }
 
+std::uint32_t masked_crc32c(std::span<const std::byte> bytes) {
+  const std::uint32_t sum = crc32c(bytes);
+  return (sum >> 15 | sum << 17) + 0xa282ead8u;
+}
+
 }  // namespace superstep::data

@@ -8,5 +8,8 @@
 namespace superstep::data {
 
 std::uint32_t crc32c(std::span<const std::byte> bytes);
+// As TFRecord stores it: turned by 15 bits and a constant added, for checksums of what holds checksums would
+// be weak (TensorFlow, lib/hash/crc32c.h).
+std::uint32_t masked_crc32c(std::span<const std::byte> bytes);
 
 }  // namespace superstep::data

@@ -17,8 +17,14 @@ using nlohmann::json;
 
 bool is_number(const json& value) { return value.is_number() || value.is_boolean(); }
 
+bool fits_integer(const json& value) {
+  return value.is_boolean() ||
+         (value.is_number_unsigned() ? value.get<std::uint64_t>() >> 63 == 0 : value.is_number_integer());
+}
+
 struct Numbers {
   std::vector<double> values;
+  std::vector<std::int64_t> whole_values;  // the same, as long as all are: a double does not hold each
   std::vector<std::int64_t> extents;
   bool whole = true, ragged = false;
 };
@@ -27,7 +33,9 @@ struct Numbers {
 bool gather(const json& value, std::size_t depth, Numbers& numbers) {
   if (is_number(value)) {
     numbers.ragged |= depth != numbers.extents.size();
-    numbers.whole &= !value.is_number_float();
+    numbers.whole &= fits_integer(value);
+    if (numbers.whole)
+      numbers.whole_values.push_back(value.is_boolean() ? value.get<bool>() : value.get<std::int64_t>());
     numbers.values.push_back(value.is_boolean() ? static_cast<double>(value.get<bool>())
                                                 : value.get<double>());
     return true;
@@ -45,10 +53,7 @@ std::optional<Tensor> tensor_of(const json& value, const std::string& name, cons
   const Shape shape(numbers.extents);
   if (numbers.ragged || shape.element_count() != static_cast<std::int64_t>(numbers.values.size()))
     throw Error(ErrorCode::bad_file, fmt::format("'{}' has rows of several lengths", printable(name)), where);
-  Tensor tensor(numbers.whole ? ElementType::i64 : ElementType::f64, shape);
-  for (std::size_t i = 0; i < numbers.values.size(); ++i)
-    tensor.set(static_cast<std::int64_t>(i), numbers.values[i]);
-  return tensor;
+  return numbers.whole ? Tensor::from(shape, numbers.whole_values) : Tensor::from(shape, numbers.values);
 }
 
 void add_members(Record& record, const json& object, const std::string& prefix, const std::string& where) {

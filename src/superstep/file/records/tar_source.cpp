@@ -10,6 +10,7 @@
 #include "superstep/base/error.h"
 #include "superstep/base/printable.h"
 #include "superstep/file/npy.h"
+#include "superstep/file/pictures/picture.h"
 #include "superstep/file/records/json_values.h"
 #include "superstep/file/records/record_forms.h"
 #include "superstep/file/records/record_source.h"
@@ -41,6 +42,16 @@ Tensor whole_number(std::span<const std::byte> bytes, const std::string& where) 
     throw Error(ErrorCode::bad_file,
                 fmt::format("holds '{}', no whole number", printable(text.substr(0, 40))), where);
   return Tensor::scalar<std::int64_t>(value);
+}
+
+// The name of a value whose member ends so: without what it is packed as, where something stands before that
+// ("left.png", "x.npy").
+std::string_view name_of_value(std::string_view ending) {
+  const std::size_t point = ending.rfind('.');
+  if (point == std::string_view::npos || point == 0) return ending;
+  const std::string_view kind = ending.substr(point + 1);
+  const bool known = kind == "npy" || kind == "cls" || kind == "id" || is_picture_name(ending);
+  return known ? ending.substr(0, point) : ending;
 }
 
 class TarSource : public RecordSource {
@@ -91,7 +102,12 @@ class TarSource : public RecordSource {
     const auto found = std::ranges::find(endings_, ending);
     const auto number = static_cast<std::uint32_t>(found - endings_.begin());
     constexpr std::size_t most_endings = 256;  // of samples that are alike; chosen
-    if (found == endings_.end()) endings_.emplace_back(ending);
+    if (found == endings_.end()) {
+      endings_.emplace_back(ending);
+      const std::string_view name = name_of_value(ending);
+      const bool is_free = std::ranges::find(names_, name) == names_.end();
+      names_.emplace_back(is_free ? name : ending);
+    }
     if (endings_.size() > most_endings)
       throw Error(ErrorCode::bad_file, fmt::format("has more than {} kinds of members", most_endings),
                   file_.path().string(), "the name of a member ends with what it is: 17.jpg, 17.cls");
@@ -99,24 +115,23 @@ class TarSource : public RecordSource {
   }
 
   void add_values(Record& whole, const Part& part, std::int64_t row) const {
-    const std::string& ending = endings_[part.ending];
+    const std::string &ending = endings_[part.ending], &name = names_[part.ending];
     const std::string where = fmt::format("{}, '{}'", place_of(row), printable(ending));
     EncodedBytes bytes(part.size);
     file_.read(part.begin, bytes);
     const std::string_view kind = std::string_view(ending).substr(ending.rfind('.') + 1);
     if (kind == "cls" || kind == "id")
-      whole.push_back({ending, whole_number(bytes, where)});
+      whole.push_back({name, whole_number(bytes, where)});
     else if (kind == "npy")
-      whole.push_back(
-          {ending == "npy" ? ending : ending.substr(0, ending.size() - 4), parse_npy(bytes, where)});
+      whole.push_back({name, parse_npy(bytes, where)});
     else if (kind == "json")
       add_json_values(whole, {reinterpret_cast<const char*>(bytes.data()), bytes.size()}, where);
     else
-      whole.push_back({ending, std::move(bytes)});
+      whole.push_back({name, std::move(bytes)});
   }
 
   StableFile file_;
-  std::vector<std::string> endings_;
+  std::vector<std::string> endings_, names_;  // of members, and of the values in them
   std::vector<Part> parts_;
   std::vector<std::size_t> first_part_;  // by sample, and the end
 };

@@ -29,12 +29,8 @@ T little_endian(const std::byte* bytes) {
   return value;
 }
 
-// Turned by 15 bits and a constant added: checksums of what holds checksums would be weak (TensorFlow,
-// lib/hash/crc32c.h).
-std::uint32_t masked(std::uint32_t sum) { return (sum >> 15 | sum << 17) + 0xa282ead8u; }
-
 bool has_its_sum(std::span<const std::byte> bytes, const std::byte* sum) {
-  return masked(crc32c(bytes)) == little_endian<std::uint32_t>(sum);
+  return masked_crc32c(bytes) == little_endian<std::uint32_t>(sum);
 }
 
 using Bytes = std::span<const std::byte>;

@@ -14,16 +14,6 @@ namespace {
 
 using Parts = std::vector<std::unique_ptr<SampleSource>>;
 
-// The rows that most arrays have; of equally many the larger number.
-std::int64_t usual_rows(const SampleSource& source) {
-  std::map<std::int64_t, int> counts;
-  for (const SourceArray& array : source.arrays())
-    if (!array.single) ++counts[array.rows];
-  std::pair<int, std::int64_t> most{0, 0};
-  for (const auto& [rows, count] : counts) most = std::max(most, {count, rows});
-  return most.second;
-}
-
 class JoinedSource : public SampleSource {
  public:
   JoinedSource(Parts parts, std::vector<std::string> files)
@@ -202,6 +192,15 @@ class JoinedSource : public SampleSource {
 };
 
 }  // namespace
+
+std::int64_t usual_rows(const SampleSource& source) {
+  std::map<std::int64_t, int> counts;
+  for (const SourceArray& array : source.arrays())
+    if (!array.single) ++counts[array.rows];
+  std::pair<int, std::int64_t> most{0, 0};
+  for (const auto& [rows, count] : counts) most = std::max(most, {count, rows});
+  return most.second;
+}
 
 std::unique_ptr<SampleSource> joined_sources(Parts parts, std::vector<std::string> files) {
   if (parts.size() == 1) return std::move(parts[0]);

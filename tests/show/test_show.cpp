@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -230,6 +231,78 @@ TEST(Show, RefusesFilesThatAreNotOrAreCutShort) {
   data::write_npy(folder / "a.npy", ramp({40, 50}));
   std::filesystem::resize_file(folder / "a.npy", 300);
   expect_error(ErrorCode::bad_file, {"a.npy"}, [&] { show_file(folder / "a.npy", {}); });
+}
+
+page::Image image_of(std::uint8_t value) {
+  page::Image image;
+  image.width = 20, image.height = 16;
+  image.rgb.assign(std::size_t{3} * 20 * 16, value);
+  return image;
+}
+
+TEST(Show, ReadsSamplesOfAnyForm) {
+  const ScratchFolder folder;
+  std::string lines;
+  for (int i = 0; i < 5000; ++i)
+    lines += fmt::format("{{\"x\": [{}, 0.5], \"label\": {}, \"word\": \"a\"}}\n", i, i % 3);
+  write_file_atomically(folder / "samples.jsonl", std::string_view(lines));
+  const Shown shown = show_file(folder / "samples.jsonl", {});
+  ASSERT_EQ(shown.data_sets.size(), 2u);
+  EXPECT_EQ(shown.data_sets[1].info.shape, (Shape{5000, 2}));
+  EXPECT_EQ(range_text(shown.data_sets[0]), "0 to 2");
+  ASSERT_TRUE(shown.samples);
+  EXPECT_EQ(shown.samples->form, "json-lines");
+  EXPECT_EQ(shown.samples->samples, 5000);
+  EXPECT_EQ(shown.samples->sample_bytes, 24);
+  EXPECT_EQ(shown.samples->others.size(), 1u);
+  EXPECT_TRUE(contains(shown.summary, "an object of JSON a line: 5,000 samples of 24 B")) << shown.summary;
+  EXPECT_TRUE(contains(shown.page.to_html(), "Beside arrays of numbers there are"));
+  // What must be decoded is looked at in part, from the first sample to the last.
+  EXPECT_LT(shown.data_sets[1].statistics.looked_at, 2500);
+  EXPECT_EQ(shown.data_sets[1].statistics.low, 0);
+  EXPECT_EQ(shown.data_sets[1].statistics.high, 4999);
+}
+
+TEST(Show, CountsTheClassesOfAFolderOfPictures) {
+  const ScratchFolder folder;
+  for (const char* name : {"train/cat/a", "train/cat/b", "train/dog/c", "val/dog/d"}) {
+    std::filesystem::create_directories((folder / name).parent_path());
+    write_file_atomically(folder / (std::string(name) + ".png"), page::encode_png(image_of(77)));
+  }
+  const Shown shown = show_file(folder / ".", {});
+  ASSERT_TRUE(shown.samples);
+  EXPECT_EQ(shown.samples->training, 3);
+  ASSERT_EQ(shown.samples->classes.size(), 2u);
+  EXPECT_EQ(shown.samples->classes[0].name, "cat");
+  EXPECT_EQ(shown.samples->classes[0].samples, 2);
+  EXPECT_EQ(shown.samples->classes[1].samples, 2);
+  EXPECT_EQ(shown.samples->classes[1].training, 1);
+  EXPECT_TRUE(contains(shown.summary, "3 to train and 1 to validate")) << shown.summary;
+  EXPECT_EQ(count(shown.page.to_html(), "class=\"picture\""), 4u);
+  // One that is broken is told with its name, or counted and left out.
+  write_file_atomically(folder / "train/cat/a.png", std::string_view("no picture"));
+  const Shown broken = show_file(folder / ".", {12, {"image"}, {.skip_broken = true}});
+  EXPECT_EQ(broken.samples->samples, 3);
+  ASSERT_EQ(broken.samples->notes.size(), 1u);
+  EXPECT_TRUE(contains(broken.samples->notes[0], "a.png")) << broken.samples->notes[0];
+  const data::SourceArray wanted{.name = "image", .type = ElementType::u8, .row = Shape{3, 8, 8}};
+  // The first picture says the size; a later one that is broken is a failure of its array.
+  write_file_atomically(folder / "train/cat/a.png", page::encode_png(image_of(77)));
+  write_file_atomically(folder / "train/dog/c.png", std::string_view("no picture"));
+  const Shown failed = show_file(folder / "train", {});
+  ASSERT_EQ(failed.failures.size(), 1u);
+  EXPECT_TRUE(contains(failed.failures[0].what(), "c.png")) << failed.failures[0].what();
+  EXPECT_EQ(show_file(folder / "val", {12, {}, {.wanted = {wanted}}}).data_sets[0].info.shape,
+            (Shape{1, 3, 8, 8}));
+}
+
+TEST(Show, SeveralFilesAreOneSource) {
+  const ScratchFolder folder;
+  for (const char* name : {"a-0.npz", "a-1.npz"}) data::write_npz(folder / name, {{"x", ramp({40, 50})}});
+  const Shown shown = show_file(folder / "a-{0..1}.npz", {});
+  EXPECT_EQ(shown.data_sets[0].info.shape, (Shape{80, 50}));
+  EXPECT_EQ(shown.samples->files, 2);
+  expect_error(ErrorCode::not_found, {"b-*.npz"}, [&] { show_file(folder / "b-*.npz", {}); });
 }
 
 // One damaged data set is named, and the others are drawn all the same.

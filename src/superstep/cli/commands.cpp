@@ -12,6 +12,7 @@ void declare_compare(CLI::App& command);
 void declare_compile(CLI::App& command);
 void declare_complete(CLI::App& command);
 void declare_completion(CLI::App& command);
+void declare_convert(CLI::App& command);
 void declare_crystal(CLI::App& command);
 void declare_doctor(CLI::App& command);
 void declare_generate(CLI::App& command);
@@ -101,7 +102,10 @@ std::vector<Command> of_measurements() {
       {"report", "write a training run as one table and one page", declare_report},
       {"graph", "print a model's graph, before or after the compiler's passes", declare_graph, false},
       {"onnx", "check and export ONNX files, and run the test suite of ONNX backends", declare_onnx},
-      {"show", "make a page of an HDF5, npy or npz file, of weights or of an ONNX model", declare_show},
+      {"show", "make a page of data of any form (HDF5, pictures, tar, ...), weights or a model",
+       declare_show},
+      {"convert", "write data of any form as HDF5, npz, tar, TFRecord or JSON lines, checked",
+       declare_convert},
   };
 }
 

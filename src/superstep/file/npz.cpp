@@ -6,8 +6,6 @@
 
 #include "superstep/base/system/free_memory.h"
 #include "superstep/base/system/mapped_file.h"
-#include "superstep/file/npy.h"
-#include "superstep/file/zip.h"
 
 namespace superstep::data {
 
@@ -46,7 +44,27 @@ void require_memory_for(const ZipReader& archive, std::string_view where) {
   require_memory(bytes, std::string(where));
 }
 
+Tensor read_entry(const ZipReader& archive, const ZipEntry& entry) {
+  ZipReader::Stream stream(archive, entry);
+  const NpyLayout layout = read_header(stream, entry.size);
+  Tensor tensor = read_npy_elements(layout, [&](std::span<std::byte> target) { stream.read(target); });
+  stream.finish();
+  return tensor;
+}
+
 }  // namespace
+
+NpyLayout npz_layout(const ZipReader& archive, const ZipEntry& entry) {
+  ZipReader::Stream stream(archive, entry);
+  return read_header(stream, entry.size);
+}
+
+Tensor read_npz_entry(const ZipReader& archive, std::string_view name) {
+  const auto entry = std::ranges::find(archive.entries(), name, &ZipEntry::name);
+  if (entry == archive.entries().end())
+    throw Error(ErrorCode::io, fmt::format("entry '{}' is no longer there", name));
+  return read_entry(archive, *entry);
+}
 
 NamedTensors parse_npz(std::span<const std::byte> bytes, std::string_view where) {
   constexpr std::string_view extension = ".npy";
@@ -54,12 +72,9 @@ NamedTensors parse_npz(std::span<const std::byte> bytes, std::string_view where)
   require_memory_for(archive, where);
   NamedTensors arrays;
   for (const ZipEntry& entry : archive.entries()) {
-    ZipReader::Stream stream(archive, entry);
-    const NpyLayout layout = read_header(stream, entry.size);
     const bool plain = entry.name.ends_with(extension);
     arrays[plain ? entry.name.substr(0, entry.name.size() - extension.size()) : entry.name] =
-        read_npy_elements(layout, [&](std::span<std::byte> target) { stream.read(target); });
-    stream.finish();
+        read_entry(archive, entry);
   }
   return arrays;
 }

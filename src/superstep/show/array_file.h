@@ -14,6 +14,8 @@
 
 namespace superstep::show {
 
+struct SampleFacts;  // show/sample_arrays.h
+
 class ArrayFile {
  public:
   virtual ~ArrayFile() = default;
@@ -34,6 +36,12 @@ class ArrayFile {
 
   // The file as a whole in one line; empty where its list of arrays says it all.
   virtual std::string summary() const { return {}; }
+
+  // So many values of a data set say what the others are like: less where reading them is much work.
+  virtual std::int64_t most_looked_at(const data::DataSetInfo&) const { return std::int64_t{1} << 22; }
+
+  // Of a source of samples; null: it is a file of arrays.
+  virtual const SampleFacts* sample_facts() const { return nullptr; }
 };
 
 std::string to_text(const data::Attribute& value);

@@ -11,6 +11,7 @@
 #include "superstep/file/npz.h"
 #include "superstep/file/tiff.h"
 #include "superstep/show/model_file.h"
+#include "superstep/show/sample_arrays.h"
 #include "superstep/show/tensor_arrays.h"
 #include "superstep/show/weight_arrays.h"
 
@@ -49,7 +50,9 @@ std::string first_bytes(const std::filesystem::path& path) {
 }  // namespace
 
 // What is neither of the others is left to the HDF5 library, which refuses with a reason.
-std::unique_ptr<ArrayFile> open_array_file(const std::filesystem::path& path) {
+std::unique_ptr<ArrayFile> open_array_file(const std::filesystem::path& path,
+                                           const data::SourceRequest& request) {
+  if (is_shown_as_samples(path)) return open_sample_arrays(path, request);
   if (std::filesystem::is_directory(path) && is_shown_as_weights(path)) return open_weight_arrays(path);
   const std::string magic = first_bytes(path);
   if (magic == "\x93NUMPY")

@@ -127,8 +127,10 @@ void add_overview(Work& work) {
       rows);
   if (sampled)
     work.shown.page.paragraph(
-        "Ranges, means and histograms of data sets of more than four million values are those of "
-        "blocks spread evenly over them.");
+        work.shown.samples ? "Ranges, means and histograms of what must be decoded are those of about a "
+                             "thousand samples at most, spread evenly over all."
+                           : "Ranges, means and histograms of data sets of more than four million values are "
+                             "those of blocks spread evenly over them.");
 }
 
 // "name = value" in lines; an object of JSON, as generators store their settings, a line for each entry.
@@ -213,7 +215,31 @@ void add_failures(Work& work) {
   for (const Error& error : work.shown.failures) work.shown.page.paragraph(error.what());
 }
 
-std::string about(const std::filesystem::path& path, std::size_t data_sets) {
+// Classes with their samples, and what was left out.
+void add_sample_facts(Work& work) {
+  if (!work.shown.samples) return;
+  const SampleFacts& facts = *work.shown.samples;
+  for (const std::string& note : facts.notes) work.shown.page.paragraph(note);
+  if (!facts.others.empty())
+    work.shown.page.paragraph(
+        fmt::format("Beside arrays of numbers there are: {}.", join(facts.others, ", ")));
+  if (facts.classes.empty()) return;
+  std::vector<std::vector<std::string>> rows;
+  for (const ClassCount& each : facts.classes) {
+    rows.push_back({std::to_string(rows.size()), each.name, format_count(static_cast<double>(each.samples))});
+    if (facts.training >= 0) {
+      rows.back().push_back(format_count(static_cast<double>(each.training)));
+      rows.back().push_back(format_count(static_cast<double>(each.samples - each.training)));
+    }
+  }
+  std::vector<std::string> header = {"label", "class", "samples"};
+  if (facts.training >= 0) header.insert(header.end(), {"to train", "to validate"});
+  work.shown.page.heading("Classes").table(header, rows);
+}
+
+std::string about(const std::filesystem::path& path, const ArrayFile& file, std::size_t data_sets) {
+  if (file.sample_facts())
+    return fmt::format("{}, {} array{} a sample", path.string(), data_sets, data_sets == 1 ? "" : "s");
   std::error_code ignored;
   const auto size = std::filesystem::file_size(path, ignored);
   return fmt::format("{}, {}, {} data set{}", path.string(), format_bytes(static_cast<double>(size)),
@@ -232,13 +258,16 @@ std::string range_text(const ShownDataSet& data_set) {
 Shown show_file(const std::filesystem::path& path, const ShowOptions& options) {
   // A model of Keras in HDF5 is a file of arrays as others are.
   if (data::form_of(path) != data::FileForm::hdf5) data::refuse_foreign_model(path);
-  const auto file = open_array_file(path);
+  const auto file =
+      options.source ? sample_arrays_of(options.source) : open_array_file(path, options.request);
   Work work{*file, options, file->data_sets(), {{}, {}, page::Page(path.filename().string())}, {}};
   const Infos infos = chosen(work.infos, options.only, path);
-  look_at_data_sets(work, infos);
   work.shown.summary = file->summary();
-  work.shown.page.paragraph(about(path, infos.size()));
+  if (file->sample_facts()) work.shown.samples = *file->sample_facts();
+  look_at_data_sets(work, infos);
+  work.shown.page.paragraph(about(path, *file, infos.size()));
   if (!work.shown.summary.empty()) work.shown.page.paragraph(work.shown.summary);
+  add_sample_facts(work);
   if (is_shown_as_model(path)) add_model(work.shown.page, path);
   add_file_attributes(work);
   add_overview(work);

@@ -7,7 +7,7 @@
 namespace superstep::show {
 namespace {
 
-constexpr std::int64_t largest_whole = std::int64_t{1} << 22, most_blocks = 64;
+constexpr std::int64_t most_blocks = 64;
 
 // Shrinks axes from `axis` on, outermost first, until the block has at most `limit` elements.
 void shrink_to(Block& block, const Shape& shape, int from, std::int64_t limit) {
@@ -82,9 +82,10 @@ std::vector<double> amplitudes(const Tensor& pairs) {
 
 Statistics look_at(const ArrayFile& file, const data::DataSetInfo& info) {
   const Shape shape = shape_of_elements(info);
+  const std::int64_t most = file.most_looked_at(info);
   Statistics statistics;
-  statistics.sampled = shape.element_count() > largest_whole;
-  for (const Block& block : sample_blocks(shape, largest_whole)) {
+  statistics.sampled = shape.element_count() > most;
+  for (const Block& block : sample_blocks(shape, most)) {
     const Tensor tensor = file.read_block(info, ElementType::f64, block.first, block.count);
     if (info.complex)
       for (double value : amplitudes(tensor)) add(statistics, value);

@@ -34,6 +34,7 @@ CALLS = {
     'workflow': 'conductivity --options',
     'complete': f'{MODELS}/llama --prompt "Once" --most 3',
     'answer': f'{MODELS}/bert --context "The crystal turns." --question "What turns?"',
+    'convert': '{peaks} {folder}/out.tar --array patch',
     'show': '{peaks} --out {folder}/page.html',
     'report': '--run {run} --samples 100 --out {folder}/report',
     'validate': '{cycles}',

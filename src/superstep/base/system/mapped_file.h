@@ -6,6 +6,8 @@
 #include <filesystem>
 #include <span>
 
+#include "superstep/base/system/stable_file.h"
+
 namespace superstep {
 
 class MappedFile {
@@ -24,17 +26,7 @@ class MappedFile {
   void read(std::span<const std::byte> part, std::byte* target) const;
 
  private:
-  // When it was written last, in nanoseconds, and how long it is.
-  struct Version {
-    std::int64_t written = 0, size = 0;
-    bool operator==(const Version&) const = default;
-  };
-  Version version() const;
-  [[noreturn]] void refuse_change() const;
-
-  std::filesystem::path path_;
-  int descriptor_ = -1;
-  Version opened_;
+  StableFile file_;
   std::span<const std::byte> bytes_;
 };
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -11,20 +12,13 @@
 #include "superstep/base/text.h"
 #include "superstep/baseline/regression.h"
 #include "superstep/file/csv.h"
-#include "superstep/file/hdf5/hdf5.h"
+#include "superstep/file/source/array_file.h"
 #include "superstep/physics/language/text_generator.h"
 
 namespace superstep::baseline {
 namespace {
 
 using Tokens = std::span<const std::int32_t>;
-
-// Tokens of a block before its padding.
-std::size_t used(Tokens tokens) {
-  std::size_t count = 0;
-  while (count < tokens.size() && tokens[count] != data::token::pad) ++count;
-  return count;
-}
 
 // The token before the last one of the first position is none.
 std::int32_t before_last(Tokens tokens, std::size_t i) { return i >= 2 ? tokens[i - 2] : data::token::pad; }
@@ -39,7 +33,7 @@ struct Text {
 };
 
 Text read_text(const std::filesystem::path& path) {
-  const data::Hdf5File file(path);
+  const data::ArrayFile file(path);
   const auto attributes = file.attributes();
   const auto found = attributes.find("parameters");
   const auto* parameters = found == attributes.end() ? nullptr : std::get_if<std::string>(&found->second);
@@ -113,8 +107,16 @@ Entry entry_named(const char* name) {
 
 }  // namespace
 
+std::size_t used_tokens(Tokens tokens) {
+  const auto negative = std::ranges::find_if(tokens, [](std::int32_t token) { return token < 0; });
+  if (negative != tokens.end()) return static_cast<std::size_t>(negative - tokens.begin());
+  std::size_t count = tokens.size();
+  while (count > 0 && tokens[count - 1] == data::token::pad) --count;
+  return count;
+}
+
 void TrigramModel::count(Tokens tokens) {
-  const std::size_t end = used(tokens);
+  const std::size_t end = used_tokens(tokens);
   for (std::size_t i = 1; i < end; ++i) {
     const std::int32_t first = before_last(tokens, i), second = tokens[i - 1], word = tokens[i];
     if (!triple_.count(token_key(first, second), token_key(first, second, word))) continue;
@@ -130,7 +132,7 @@ double TrigramModel::probability(std::int32_t first, std::int32_t second, std::i
 
 TrigramModel::Loss TrigramModel::loss(Tokens tokens) const {
   Loss loss;
-  const std::size_t end = used(tokens);
+  const std::size_t end = used_tokens(tokens);
   for (std::size_t i = 1; i < end; ++i, ++loss.tokens)
     loss.nats -= std::log(probability(before_last(tokens, i), tokens[i - 1], tokens[i]));
   return loss;

@@ -15,8 +15,9 @@
 namespace superstep::cli {
 namespace {
 
-constexpr std::array<std::string_view, 7> outputs{"--out",   "--output", "--json", "--picture",
-                                                  "--mllog", "--onnx",   "--dump"};
+// The last as an argument of its own.
+constexpr std::array<std::string_view, 8> outputs{"--out",   "--output", "--json", "--picture",
+                                                  "--mllog", "--onnx",   "--dump", "OUT"};
 
 bool names_output(const CLI::Option& option) {
   return std::ranges::find(outputs, std::string_view(option.get_name())) != outputs.end();

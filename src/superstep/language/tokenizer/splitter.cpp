@@ -52,9 +52,13 @@ std::vector<std::string_view> Splitter::split(std::string_view text) const {
       pcre2_match_data_create_from_pattern(state_->code.get(), nullptr), pcre2_match_data_free);
   std::vector<std::string_view> pieces;
   std::size_t done = 0, from = 0;
+  // The first call looks whether the whole text is UTF-8: again at every word, that would take the square of
+  // its length.
+  std::uint32_t known = 0;
   while (from < text.size()) {
     const int found = pcre2_match(state_->code.get(), reinterpret_cast<PCRE2_SPTR>(text.data()), text.size(),
-                                  from, 0, match.get(), state_->context.get());
+                                  from, known, match.get(), state_->context.get());
+    known = PCRE2_NO_UTF_CHECK;
     if (found == PCRE2_ERROR_NOMATCH) break;
     if (found < 0)
       throw Error(ErrorCode::bad_file, fmt::format("its pattern fails on this text: {}", text_of(found)),

@@ -17,7 +17,16 @@ double log_of_sum(std::span<const float> scores) {
   return std::log(sum) + top;
 }
 
-std::string guesses_of(const data::Language& language, std::span<const float> scores) {
+TokenWords::TokenWords(int vocabulary, bool generated) {
+  if (generated) language_.emplace(data::LanguageSettings{.vocabulary = vocabulary});
+}
+
+std::string TokenWords::operator()(std::int64_t token) const {
+  if (!language_ || token < 0 || token >= language_->vocabulary()) return fmt::format("#{}", token);
+  return language_->surface(static_cast<int>(token));
+}
+
+std::string guesses_of(const TokenWords& words, std::span<const float> scores) {
   constexpr std::size_t guesses = 4;
   const double sum = log_of_sum(scores);
   std::vector<int> order(scores.size());
@@ -27,7 +36,7 @@ std::string guesses_of(const data::Language& language, std::span<const float> sc
                             [&](int word) { return scores[static_cast<std::size_t>(word)]; });
   std::vector<std::string> texts;
   for (int word : std::span(order).first(static_cast<std::size_t>(count)))
-    texts.push_back(fmt::format("{} {:.0f} %", language.surface(word),
+    texts.push_back(fmt::format("{} {:.0f} %", words(word),
                                 100 * std::exp(scores[static_cast<std::size_t>(word)] - sum)));
   return fmt::format("{}", fmt::join(texts, ", "));
 }

@@ -43,6 +43,13 @@ std::string present_masked_words(const Fields& fields, const Predictions& found,
 baseline::Span best_span(std::span<const float> start, std::span<const float> end, std::size_t begin,
                          std::size_t stop);
 
+// The places [begin, end) of a question's text: those of type 1 before the [SEP] behind them, whatever tokens
+// they are.
+struct TextPlaces {
+  std::size_t begin = 0, end = 0;
+};
+TextPlaces text_of(const Fields& fields, std::int64_t question);
+
 // The same of question `question`, whose scores are row `row` of the outputs start and end.
 baseline::Span answer_of(const Fields& fields, std::int64_t question, std::size_t row,
                          std::span<const Tensor> outputs);

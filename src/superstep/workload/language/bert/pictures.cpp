@@ -44,7 +44,7 @@ std::vector<Blank> blanks_of(const Blocks& blocks) {
 }
 
 // The words around the blank; padding is left out.
-std::string sentence_of(const Blocks& blocks, const data::Language& language, const Blank& blank) {
+std::string sentence_of(const Blocks& blocks, const TokenWords& language, const Blank& blank) {
   const std::int64_t first = std::max<std::int64_t>(0, blank.word.place - words_around);
   const std::int64_t last = std::min(blocks.length, blank.word.place + words_around + 1);
   std::vector<std::string> words;
@@ -52,7 +52,7 @@ std::string sentence_of(const Blocks& blocks, const data::Language& language, co
   for (std::int64_t position = first; position < last; ++position) {
     const auto token = static_cast<int>(blocks.at("input_ids", blank.word.row, position));
     if (token == data::token::pad) continue;
-    words.push_back(position == blank.word.place ? "▁▁▁▁" : language.surface(token));
+    words.push_back(position == blank.word.place ? "▁▁▁▁" : language(token));
   }
   if (last < blocks.length) words.emplace_back("…");
   return fmt::format("{}", fmt::join(words, " "));
@@ -68,14 +68,13 @@ std::string present_masked_words(const Fields& fields, const Predictions& found,
     page.paragraph("No word of these samples is hidden.");
     return {};
   }
-  const data::Language language({.vocabulary = static_cast<int>(found.outputs[0].shape()[2])});
+  const TokenWords language(static_cast<int>(found.outputs[0].shape()[2]), true);
   std::vector<double> losses, least;
   for (const Blank& blank : blanks) losses.push_back(blank.loss), least.push_back(blank.least);
   std::vector<std::vector<std::string>> rows;
   for (const Chosen& chosen : best_median_worst(losses, blanks_each)) {
     const Blank& blank = blanks[chosen.at];
-    rows.push_back({chosen.why, sentence_of(blocks, language, blank),
-                    language.surface(static_cast<int>(blank.word.word)),
+    rows.push_back({chosen.why, sentence_of(blocks, language, blank), language(blank.word.word),
                     guesses_of(language, blank.word.scores), fmt::format("{:.2f}", blank.loss),
                     fmt::format("{:.2f}", blank.least)});
   }

@@ -6,6 +6,7 @@
 
 #include "superstep/physics/language/language.h"
 #include "superstep/workload/language/bert/bert.h"
+#include "superstep/workload/language/word_scores.h"
 #include "superstep/workload/pictures/pictures.h"
 
 namespace superstep::workload {
@@ -18,17 +19,19 @@ constexpr std::int64_t words_around = 8;
 
 struct Question {
   std::span<const std::int32_t> tokens;
+  std::int64_t text = 0;  // the place of its first token
   Span truth, found;
   double f1 = 0;
 };
 
-std::string words_of(const Question& question, const data::Language& language, std::int64_t first,
+std::string words_of(const Question& question, const TokenWords& language, std::int64_t first,
                      std::int64_t last) {
   std::vector<std::string> words;
   for (std::int64_t i = std::max<std::int64_t>(first, 0);
        i <= std::min(last, static_cast<std::int64_t>(question.tokens.size()) - 1); ++i) {
     const std::int32_t each = question.tokens[static_cast<std::size_t>(i)];
-    words.push_back(each == data::token::unknown ? std::string("who") : language.surface(each));
+    words.push_back(language.is_generated() && each == data::token::unknown ? std::string("who")
+                                                                            : language(each));
   }
   return fmt::format("{}", fmt::join(words, " "));
 }
@@ -40,6 +43,7 @@ std::vector<Question> questions_of(const Fields& fields, const Predictions& foun
   for (std::size_t row = 0; row < found.indices.size(); ++row) {
     const std::int64_t index = found.indices[row];
     Question each{ids.as<std::int32_t>().subspan(static_cast<std::size_t>(index) * length, length),
+                  static_cast<std::int64_t>(text_of(fields, index).begin),
                   {static_cast<std::int64_t>(fields.at("start").at(index)),
                    static_cast<std::int64_t>(fields.at("end").at(index))},
                   answer_of(fields, index, row, found.outputs)};
@@ -54,15 +58,14 @@ std::vector<Question> questions_of(const Fields& fields, const Predictions& foun
 std::string present_questions(int vocabulary, const Fields& fields, const Predictions& found,
                               page::Page& page) {
   const std::vector<Question> questions = questions_of(fields, found);
-  const data::Language language({.vocabulary = vocabulary});
+  const TokenWords language(vocabulary, fields.contains("optimal_exact"));
   std::vector<double> wrong;
   for (const Question& each : questions) wrong.push_back(1 - each.f1);
   std::vector<std::vector<std::string>> rows;
   for (const Chosen& chosen : best_median_worst(wrong, questions_each)) {
     const Question& each = questions[chosen.at];
-    const auto separator = std::ranges::find(each.tokens, data::token::sep) - each.tokens.begin();
-    rows.push_back({chosen.why, words_of(each, language, 1, separator - 1),
-                    words_of(each, language, std::max(each.truth.first - words_around, separator + 1),
+    rows.push_back({chosen.why, words_of(each, language, 1, each.text - 2),
+                    words_of(each, language, std::max(each.truth.first - words_around, each.text),
                              each.truth.last + words_around),
                     words_of(each, language, each.truth.first, each.truth.last),
                     words_of(each, language, each.found.first, each.found.last),

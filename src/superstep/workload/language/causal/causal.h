@@ -37,9 +37,9 @@ struct NextWord {
   std::int64_t word = 0;
   std::span<const float> scores;  // a token each
 };
-// Of some blocks of `tokens` [blocks, T], padding (zeros) behind them, by `output` [n, T, vocabulary]: every
-// token but the first, by the scores of the place before it. Throws Error (bad_file) on a token that is not
-// among the model's.
+// Of some blocks of `tokens` [blocks, T], padding (baseline::used_tokens) behind them, by `output` [n, T,
+// vocabulary]: every token but the first, by the scores of the place before it. Throws Error (bad_file) on a
+// token that is not among the model's.
 std::vector<NextWord> next_words_of(const Tensor& tokens, std::span<const std::int64_t> indices,
                                     const Tensor& output);
 

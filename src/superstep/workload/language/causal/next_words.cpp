@@ -83,8 +83,8 @@ class Frequencies {
  private:
   // All but the first, and padding.
   static Tokens told(Tokens tokens) {
-    const auto end = std::ranges::find(tokens, data::token::pad) - tokens.begin();
-    return tokens.first(static_cast<std::size_t>(end)).subspan(end > 0 ? 1 : 0);
+    const std::size_t end = baseline::used_tokens(tokens);
+    return tokens.first(end).subspan(end > 0 ? 1 : 0);
   }
   std::vector<double> counts_;
   double all_;
@@ -125,7 +125,8 @@ std::vector<NextWord> next_words_of(const Tensor& tokens, std::span<const std::i
   std::vector<NextWord> words;
   for (std::size_t row = 0; row < indices.size(); ++row) {
     const Tokens own = tokens_of(tokens, indices[row]);
-    for (std::size_t i = 1; i < own.size() && own[i] != data::token::pad; ++i) {
+    const std::size_t used = baseline::used_tokens(own);
+    for (std::size_t i = 1; i < used; ++i) {
       require_token(own[i], classes);
       words.push_back({row, static_cast<std::int64_t>(i), own[i],
                        scores.subspan((row * places + i - 1) * classes, classes)});
@@ -138,12 +139,13 @@ std::unique_ptr<Task> open_next_words(const std::string& generator, const TaskSe
                                       const Options& model) {
   // The token after each one; padding and the last position have none.
   const auto next = [](const Tensor& tokens, std::int64_t index, std::span<float> row) {
-    const auto length = static_cast<std::int64_t>(row.size());
-    for (std::int64_t i = 0; i < length; ++i) {
-      const double following = i + 1 < length ? tokens.at(index * length + i + 1) : 0;
-      row[static_cast<std::size_t>(i)] = static_cast<float>(following == 0 ? no_label : following);
-    }
+    const Tokens own = tokens_of(tokens, index);
+    const std::size_t used = baseline::used_tokens(own);
+    for (std::size_t i = 0; i < row.size(); ++i)
+      row[i] = static_cast<float>(i + 1 < used ? own[i + 1] : no_label);
   };
+  // Nothing comes of what a model says of padding; as a token it must be one.
+  const auto known = [](double token) { return std::max(token, 0.0); };
   const int vocabulary = static_cast<int>(model.integer("vocabulary", 64, 1000000));
   // Scores are kept for all samples of a validation: few samples where the vocabulary is large.
   const bool large = vocabulary > 8192;
@@ -153,7 +155,7 @@ std::unique_ptr<Task> open_next_words(const std::string& generator, const TaskSe
        .default_samples = large ? 64 : 1000,
        .training_share = large ? 0.75 : 0.9,
        .group = {},
-       .inputs = {{"tokens"}},
+       .inputs = {{.field = "tokens", .convert = known}},
        .targets = {{.field = "tokens", .make = next}},
        .quality = next_words_quality,
        .present = present_next_words,

@@ -1,8 +1,9 @@
-// superstep show: a page of what is in a file of arrays, or in a model file.
+// superstep show: a page of what is in a file of arrays, in samples of any form, or in a model file.
 #include "superstep/show/show.h"
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -12,6 +13,8 @@
 #include "superstep/base/progress.h"
 #include "superstep/base/text.h"
 #include "superstep/cli/command.h"
+#include "superstep/cli/data/open_samples.h"
+#include "superstep/cli/data/wanted_fields.h"
 #include "superstep/cli/shared/heeded_options.h"
 #include "superstep/cli/shared/onnx_text.h"
 #include "superstep/cli/shared/outcome.h"
@@ -22,6 +25,7 @@ namespace {
 
 struct Arguments {
   std::string file, out;
+  SampleOptions samples;
   show::ShowOptions options;
 };
 
@@ -51,11 +55,49 @@ nlohmann::json describe(const show::ShownDataSet& set) {
   return json;
 }
 
+void print_samples(const show::Shown& shown) {
+  if (!shown.samples) return;
+  constexpr std::size_t most_classes = 40;  // on a terminal: chosen
+  const show::SampleFacts& facts = *shown.samples;
+  TextTable table({"label", "class", "samples"});
+  for (std::size_t i = 0; i < std::min(facts.classes.size(), most_classes); ++i)
+    table.add_row({std::to_string(i), printable(facts.classes[i].name),
+                   format_count(static_cast<double>(facts.classes[i].samples))});
+  if (!table.empty()) fmt::print("{}", table.to_string());
+  if (facts.classes.size() > most_classes)
+    fmt::print("and {} classes more: they are on the page\n", facts.classes.size() - most_classes);
+  if (!facts.others.empty()) fmt::print("not read: {}\n", printable(join(facts.others, ", ")));
+  for (const std::string& note : facts.notes) fmt::print("{}\n", printable(note));
+}
+
+void print_wanted(const Arguments& arguments, const std::vector<WantedField>& fields,
+                  const show::Shown& shown) {
+  if (fields.empty()) return;
+  TextTable table({"field", "a sample", "here", "meaning"});
+  for (const WantedField& field : fields)
+    table.add_row({field.array.name,
+                   fmt::format("{} {}", superstep::name_of(field.array.type), to_string(field.array.row)),
+                   verdict_on(field, shown), field.meaning});
+  fmt::print("data of {}, of which a model needs its inputs, and a training its targets:\n{}",
+             arguments.samples.workload, table.to_string());
+}
+
+nlohmann::json describe(const show::SampleFacts& facts) {
+  nlohmann::json json = {{"form", facts.form},       {"files", facts.files},
+                         {"samples", facts.samples}, {"sample_bytes", facts.sample_bytes},
+                         {"not_read", facts.others}, {"notes", facts.notes}};
+  if (facts.training >= 0) json["training"] = facts.training;
+  for (const show::ClassCount& each : facts.classes)
+    json["classes"].push_back({{"name", each.name}, {"samples", each.samples}});
+  return json;
+}
+
 void write_json(const Arguments& arguments, const show::Shown& shown) {
   nlohmann::json sets = nlohmann::json::array();
   for (const show::ShownDataSet& set : shown.data_sets) sets.push_back(describe(set));
   record::Result result{.command = "show"};
   result.details = {{"file", arguments.file}, {"data_sets", std::move(sets)}};
+  if (shown.samples) result.details["source"] = describe(*shown.samples);
   result.add("passed", static_cast<double>(shown.data_sets.size()), "");
   result.add("failed", static_cast<double>(shown.failures.size()), "");
   write_result(std::move(result));
@@ -63,8 +105,11 @@ void write_json(const Arguments& arguments, const show::Shown& shown) {
 
 // FILE.html in the folder where one is, or FILE-2.html and so on: what is there already stays.
 std::string free_page_name(const std::filesystem::path& file) {
-  const std::string stem =
+  std::string stem =
       (file.has_stem() ? file.stem() : std::filesystem::absolute(file).parent_path().stem()).string();
+  // Of a pattern of names.
+  std::ranges::replace_if(
+      stem, [](char c) { return std::string_view("*?[]{}@,").contains(c); }, '_');
   std::string name = stem + ".html";
   std::error_code none;
   for (int i = 2; std::filesystem::exists(name, none); ++i) name = fmt::format("{}-{}.html", stem, i);
@@ -76,6 +121,11 @@ void run(Arguments arguments) {
     arguments.out = free_page_name(arguments.file);
     require_writable(arguments.out);
   }
+  std::vector<WantedField> wanted;
+  if (!arguments.samples.workload.empty()) wanted = wanted_fields(arguments.samples.workload);
+  arguments.options.request = request_of(arguments.samples);
+  if (!arguments.samples.tokenizer.empty())
+    arguments.options.source = open_samples(arguments.file, arguments.samples);
   const show::Shown shown = show::show_file(arguments.file, arguments.options);
   shown.page.write(arguments.out);
   if (!common().json.empty()) write_json(arguments, shown);
@@ -83,6 +133,8 @@ void run(Arguments arguments) {
     if (show::is_shown_as_model(arguments.file)) print_model_file(arguments.file);
     if (!shown.summary.empty()) fmt::print("{}\n", printable_lines(shown.summary));
     print_table(shown);
+    print_samples(shown);
+    print_wanted(arguments, wanted, shown);
     fmt::print("written: {}\n", arguments.out);
   }
   if (shown.failures.empty()) return;
@@ -99,7 +151,8 @@ void declare_show(CLI::App& command) {
   const auto arguments = std::make_shared<Arguments>();
   command
       .add_option("FILE", arguments->file,
-                  "an HDF5, npy or npz file, weights (safetensors, PyTorch, GGUF), or an ONNX model")
+                  "an HDF5, npy or npz file, a folder of pictures, tar, TFRecord or JSON lines, a pattern of "
+                  "names; weights (safetensors, PyTorch, GGUF); an ONNX model")
       ->required();
   command
       .add_option("--out", arguments->out, "the page to write (default: FILE.html here, never over another)")
@@ -111,10 +164,16 @@ void declare_show(CLI::App& command) {
       ->type_name("N")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
+  add_sample_options(command, arguments->samples);
   command.callback([arguments, &command] {
     refuse_given(command,
+                 show::is_shown_as_samples(arguments->file)
+                     ? ""
+                     : "is of samples, and this is a file of arrays: what cannot be read is told",
+                 {"--skip-broken"});
+    refuse_given(command,
                  show::is_shown_as_model(arguments->file) ? "is of arrays, and the file is a model" : "",
-                 {"--data-set", "--pictures"});
+                 {"--data-set", "--pictures", "--for", "--tokenizer"});
     run(*arguments);
   });
 }

@@ -1,0 +1,40 @@
+// Samples of any form written in another: streaming, whole or not at all, and read back to see that they are
+// the same.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "superstep/base/thread_pool.h"
+#include "superstep/file/source/sample_source.h"
+
+namespace superstep::data {
+
+struct ConvertRequest {
+  std::filesystem::path out;
+  std::string form;                 // of it; empty: as the name's ending says
+  std::vector<std::string> arrays;  // those alone; empty: all
+};
+
+struct ConvertedArray {
+  SourceArray array;   // as the source has it
+  std::string name;    // in the file that was written
+  std::string sha256;  // of its elements, row-major, little-endian, in the source's type
+};
+
+struct Converted {
+  std::string form;
+  std::int64_t samples = 0;
+  std::vector<ConvertedArray> arrays;
+  std::vector<std::string> notes;  // what the form does not keep, for people
+};
+
+// Takes a few blocks of samples in memory. The file appears under its name once it was read back and every
+// array had the elements that the source gave; what was there before is replaced then. Ctrl-C (interrupted)
+// and errors leave no file. Throws Error: invalid_argument (no such array, no such form), unsupported (what
+// the form does not hold, naming array and sample), bad_file and io (of the source, of the disk).
+Converted convert_samples(const SampleSource& source, const ConvertRequest& request, ThreadPool& pool);
+
+}  // namespace superstep::data

@@ -1,0 +1,26 @@
+// Inside of the writers' layer: what the table of forms is made of.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "superstep/file/convert/sample_writer.h"
+
+namespace superstep::data {
+
+using SampleArraysToWrite = std::vector<SourceArray>;
+
+std::unique_ptr<SampleWriter> open_hdf5_samples(const std::filesystem::path& path, SampleArraysToWrite arrays,
+                                                std::int64_t samples);
+std::unique_ptr<SampleWriter> open_npz_samples(const std::filesystem::path& path, SampleArraysToWrite arrays,
+                                               std::int64_t samples);
+std::unique_ptr<SampleWriter> open_tar_samples(const std::filesystem::path& path, SampleArraysToWrite arrays,
+                                               std::int64_t samples);
+std::unique_ptr<SampleWriter> open_tfrecord_samples(const std::filesystem::path& path,
+                                                    SampleArraysToWrite arrays, std::int64_t samples);
+std::unique_ptr<SampleWriter> open_json_samples(const std::filesystem::path& path, SampleArraysToWrite arrays,
+                                                std::int64_t samples);
+
+}  // namespace superstep::data

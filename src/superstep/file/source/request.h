@@ -1,0 +1,22 @@
+// What a source of samples is opened for. Apart from the table of forms, which names every form: a form needs
+// this alone.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "superstep/file/source/sample_source.h"
+
+namespace superstep::data {
+
+// What a source is opened for.
+struct SourceRequest {
+  // Arrays that are wanted, by name, with type and shape of a row. A form that has a choice (the size of
+  // pictures, the length of texts) makes these; one that has none gives what the file holds.
+  std::vector<SourceArray> wanted = {};
+  std::map<std::string, std::string> options = {};  // of the forms, by name: "tokenizer"
+  bool skip_broken = false;                         // samples that cannot be read are left out and told
+};
+
+}  // namespace superstep::data

@@ -14,6 +14,7 @@
 #include "superstep/file/source/order.h"
 #include "superstep/file/source/ordered_source.h"
 #include "superstep/file/source/paths.h"
+#include "superstep/file/source/sample_rows.h"
 #include "superstep/file/zip_places.h"
 #include "tests/expect_error.h"
 #include "tests/python.h"
@@ -192,14 +193,16 @@ class CountingSource : public OrderedSource {
   std::string place(std::size_t, std::int64_t) const override { return "counted"; }
   std::vector<std::int64_t> shards() const override { return {0, 40, 45}; }
   mutable int begun = 0, decoded = 0;
+  std::int64_t broken = 77;  // a row
 
  protected:
   class Cursor : public SampleCursor {
    public:
-    Cursor(int& decoded, std::int64_t at) : decoded_(decoded), at_(at) {}
+    Cursor(int& decoded, std::int64_t at, std::int64_t broken)
+        : decoded_(decoded), at_(at), broken_(broken) {}
     void next(std::span<std::byte* const> arrays) override {
       ++decoded_;
-      if (at_ == 77) throw Error(ErrorCode::bad_file, "is broken", "counted");
+      if (at_ == broken_) throw Error(ErrorCode::bad_file, "is broken", "counted");
       std::memcpy(arrays[0], &at_, sizeof at_);
       const auto half = static_cast<float>(at_) / 2;
       std::memcpy(arrays[1], &half, sizeof half);
@@ -208,17 +211,30 @@ class CountingSource : public OrderedSource {
 
    private:
     int& decoded_;
-    std::int64_t at_;
+    std::int64_t at_, broken_;
   };
   std::unique_ptr<SampleCursor> open_shard(std::size_t shard) const override {
     ++begun;
-    return std::make_unique<Cursor>(decoded, shards()[shard]);
+    return std::make_unique<Cursor>(decoded, shards()[shard], broken);
   }
 
  private:
   std::vector<SourceArray> arrays_{{.name = "n", .type = ElementType::i64, .row = Shape{}, .rows = 100},
                                    {.name = "half", .type = ElementType::f32, .row = Shape{}, .rows = 100}};
 };
+
+// However much memory there is, so that the batches of a training are the same.
+TEST(SampleRows, AForcedOrderIsOfTheSourceAlone) {
+  const auto source = std::make_shared<CountingSource>();
+  source->broken = -1;
+  const SampleRows held(source, {{.array = 0}}, 1e9), read(source, {{.array = 0}}, 1);
+  ASSERT_TRUE(held.held());
+  ASSERT_FALSE(read.held());
+  EXPECT_EQ(held.forced_order().shards, source->shards());
+  EXPECT_EQ(held.forced_order().shards, read.forced_order().shards);
+  EXPECT_EQ(held.forced_order().buffer, read.forced_order().buffer);
+  EXPECT_FALSE(source->shards().empty());
+}
 
 TEST(OrderedSource, ReadsEachShardOnceInTheOrderOfABuffer) {
   const CountingSource source;

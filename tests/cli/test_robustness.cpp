@@ -37,7 +37,8 @@ class Robustness : public ::testing::Test {
 
 TEST_F(Robustness, AFolderIsNoFile) {
   refuses("train cifar10-cnn --data folder.bin", 1, {"folder.bin", "this is a folder"});
-  refuses("train braggnn --data folder.bin", 1, {"this is a folder, not an HDF5 file"});
+  refuses("train braggnn --data folder.bin", 1,
+          {"this is a folder, and no file in it can be read as samples"});
   refuses("compare folder.bin folder.bin", 1, {"folder.bin", "Is a directory"});
   refuses("onnx check folder.onnx", 1, {"this is a folder, not a file"});
   refuses("predict mlp --json folder.bin", 1, {"folder.bin", "it is a folder"});

@@ -226,6 +226,14 @@ TEST_F(Train, AFolderHasOneWriter) {
       << "its lock went with it";
 }
 
+// The value is of those that were looked at, and so is what is said of them.
+TEST_F(Train, TheVerdictIsOfTheSamplesThatWereLookedAt) {
+  const Outcome few = train("--validate 20");
+  ASSERT_EQ(few.code, 0) << few.errors;
+  expect_says(few.output, "on 20 samples that the training did not see");
+  expect_says(few.errors, "validated on 20 samples of");
+}
+
 TEST_F(Train, WithoutATerminalALineAnEpoch) {
   const Outcome lines = train("");
   for (const char* line :

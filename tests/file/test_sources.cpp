@@ -116,8 +116,7 @@ TEST(Sources, WhatCannotBeReadIsNamed) {
   expect_error(ErrorCode::not_found, {"none.h5"}, [&] { open_source(base + "none.h5"); });
   expect_error(ErrorCode::not_found, {"no file fits", "x-*"}, [&] { open_source(base + "x-*"); });
   expect_error(ErrorCode::bad_file, {"t.bin", "npz, hdf5"}, [&] { open_source(base + "t.bin"); });
-  expect_error(ErrorCode::bad_file, {"empty", "no file in this folder"},
-               [&] { open_source(base + "empty"); });
+  expect_error(ErrorCode::bad_file, {"empty", "no file in it"}, [&] { open_source(base + "empty"); });
   expect_error(ErrorCode::bad_file, {"b.npz", "'x'", "[10,2,4]"}, [&] { open_source(base + "{c,b}.npz"); });
   expect_error(ErrorCode::bad_file, {"c.npz", "no array 'table'"}, [&] { open_source(base + "{a,c}.npz"); });
   expect_error(ErrorCode::invalid_argument, {"counts no files"}, [&] { open_source(base + "a{7..3}.npz"); });
@@ -175,14 +174,14 @@ TEST(Sources, ArraysOfNumPyWhateverTheirLayout) {
 
 TEST(Order, IsAPermutationOfSeedAndEpochAlone) {
   for (const std::int64_t buffer : {0, 1, 7, 1000}) {
-    const std::int64_t shards[] = {0, 30, 31, 80};
-    auto order = epoch_order(100, 3, 2, shards, buffer);
-    EXPECT_EQ(order, epoch_order(100, 3, 2, shards, buffer));
-    EXPECT_NE(order, epoch_order(100, 3, 4, shards, buffer));
+    const ForcedOrder forced{.shards = {0, 30, 31, 80}, .buffer = buffer};
+    auto order = epoch_order(100, 3, 2, forced);
+    EXPECT_EQ(order, epoch_order(100, 3, 2, forced));
+    EXPECT_NE(order, epoch_order(100, 3, 4, forced));
     std::ranges::sort(order);
     for (std::int64_t i = 0; i < 100; ++i) EXPECT_EQ(order[static_cast<std::size_t>(i)], i);
   }
-  EXPECT_EQ(epoch_order(50, 1, 1, std::vector<std::int64_t>{0, 40, 60}, 4).size(), 50U) << "training samples";
+  EXPECT_EQ(epoch_order(50, 1, 1, {.shards = {0, 40, 60}, .buffer = 4}).size(), 50U) << "training samples";
 }
 
 // Numbers its samples, and counts how often shards are begun and samples decoded.
@@ -223,7 +222,7 @@ class CountingSource : public OrderedSource {
 
 TEST(OrderedSource, ReadsEachShardOnceInTheOrderOfABuffer) {
   const CountingSource source;
-  const auto order = epoch_order(70, 5, 0, source.shards(), 8);
+  const auto order = epoch_order(70, 5, 0, {.shards = source.shards(), .buffer = 8});
   const Tensor n = read_rows(source, 0, order), half = read_rows(source, 1, order);
   for (std::size_t i = 0; i < order.size(); ++i) {
     EXPECT_EQ(n.at(static_cast<std::int64_t>(i)), static_cast<double>(order[i]));

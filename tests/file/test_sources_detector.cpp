@@ -7,6 +7,7 @@
 
 #include "superstep/base/error.h"
 #include "superstep/base/file.h"
+#include "superstep/file/hdf5/hdf5.h"
 #include "superstep/file/npz.h"
 #include "superstep/file/source/forms.h"
 #include "superstep/file/tiff.h"
@@ -51,7 +52,7 @@ class DetectorSources : public testing::Test {
   // Cut anywhere, and with any byte of its beginning changed, it is read or refused with its name.
   void damage(const std::string& name) const {
     const std::string sound = read_text_file(folder / name), ending = std::filesystem::path(name).extension();
-    for (std::size_t at = 0; at < sound.size(); at += 1 + sound.size() / 300) {
+    for (std::size_t at = 0; at < sound.size(); at += 1 + sound.size() / 100) {
       std::string changed = sound;
       changed[at] = static_cast<char>(changed[at] ^ 0x15);
       for (const std::string& bytes : {changed, sound.substr(0, at)}) {
@@ -154,14 +155,20 @@ TEST_F(DetectorSources, OfCbfFrames) {
   damage("a.cbf");
   write("other.cbf", cbf(packed, "x-CBF_PACKED"));
   expect_error(ErrorCode::unsupported, {"other.cbf", "x-CBF_PACKED"}, [&] { whole("other.cbf"); });
+  std::string narrow = cbf(packed);
+  narrow.replace(narrow.find("signed 32-bit integer"), 21, "unsigned short int   ");
+  write("narrow.cbf", narrow);
+  expect_error(ErrorCode::unsupported, {"narrow.cbf", "another width"}, [&] { whole("narrow.cbf"); });
   write("few.cbf", cbf("\x05\x05"));
   expect_error(ErrorCode::bad_file, {"few.cbf", "fewer numbers"}, [&] { whole("few.cbf"); });
-  // Two billion twice is beyond 32 bits; differences of eight bytes are taken.
-  std::string beyond =
-      std::string("\x80\x00\x80\x00\x00\x00\x80", 7) + bytes_of(std::vector<std::int64_t>{3000000000});
-  write("beyond.cbf", cbf(beyond));
-  expect_error(ErrorCode::bad_file, {"beyond.cbf", "pixel 0 is beyond 32 bits"},
-               [&] { whole("beyond.cbf"); });
+  // Differences have 32 bits as the pixels have, and wrap round with them; those of eight bytes are taken.
+  std::string round = std::string("\x80\x00\x80", 3) + bytes_of(std::vector<std::int32_t>{2000000000});
+  round += std::string("\x80\x00\x80", 3) + bytes_of(std::vector<std::int32_t>{1000000000});
+  round += std::string("\x80\x00\x80\x00\x00\x00\x80", 7) + bytes_of(std::vector<std::int64_t>{1}) +
+           "\x01\x01\x01";
+  write("round.cbf", cbf(round));
+  expect(whole("round.cbf"), {1, 2, 3},
+         {2000000000, 3000000000.0 - 4294967296.0, 3000000001.0 - 4294967296.0});
 }
 
 // dim, datatype, vox_offset, scl_slope, scl_inter.
@@ -211,6 +218,45 @@ TEST_F(DetectorSources, OfPagesOfATiff) {
   const Tensor pages = whole("stack.tif");
   ASSERT_EQ(pages.shape(), (Shape{3, 4, 5}));
   EXPECT_EQ(pages.at(59), 2);
+}
+
+// entry/detector/counts is what `default` and `signal` lead to, entry/mask another of the same shape.
+void write_nexus(const std::filesystem::path& path, int version) {
+  Hdf5Writer writer(path);
+  writer.write("entry/mask", Tensor(ElementType::u8, {3, 2, 4}));
+  writer.write("entry/detector/counts", Tensor::full(ElementType::u16, {3, 2, 4}, 7));
+  if (version == 0) {
+    writer.set_attribute("", "default", std::string("entry"));
+    writer.set_attribute("entry", "default", std::string("detector"));
+  }
+  if (version <= 1) writer.set_attribute("entry/detector", "signal", std::string("counts"));
+  if (version == 2) writer.set_attribute("entry/detector/counts", "signal", std::int64_t{1});
+  if (version == 3) writer.set_attribute("entry/detector", "signal", std::string("none"));
+  writer.close();
+}
+
+TEST_F(DetectorSources, OfANexusFileTheSignalIsWhatIsMeant) {
+  const SourceRequest wanted{.wanted = {{.name = "patch", .type = ElementType::f32, .row = Shape{1, 2, 4}}}};
+  for (const int version : {0, 1, 2}) {
+    write_nexus(folder / "scan.nxs", version);
+    const auto source = open_source(folder / "scan.nxs", wanted);
+    const std::size_t at = find_array(*source, "patch");
+    ASSERT_LT(at, source->arrays().size()) << version;
+    const Tensor patches = read_whole(*source, at);
+    EXPECT_EQ(patches.shape(), (Shape{3, 1, 2, 4}));
+    EXPECT_EQ(patches.at(23), 7);
+    ASSERT_EQ(source->notes().size(), 1u);
+    EXPECT_NE(source->notes()[0].find("'patch' is the file's signal by NeXus, 'entry/detector/counts'"),
+              std::string::npos);
+    // Without a wish every data set has its own name.
+    EXPECT_EQ(open_source(folder / "scan.nxs")->arrays()[0].name, "entry/detector/counts");
+  }
+  write_nexus(folder / "scan.nxs", 3);
+  const auto source = open_source(folder / "scan.nxs", wanted);
+  EXPECT_EQ(find_array(*source, "patch"), source->arrays().size());
+  const SourceRequest other{.wanted = {{.name = "patch", .type = ElementType::f32, .row = Shape{5, 5}}}};
+  write_nexus(folder / "scan.nxs", 0);
+  EXPECT_EQ(find_array(*open_source(folder / "scan.nxs", other), "patch"), 2u);
 }
 
 TEST_F(DetectorSources, AsTheirOwnToolsWriteThem) {

@@ -203,7 +203,7 @@ TEST(FeederTest, BegunBehindTheLastBatchIsTheNextEpoch) {
 
 TEST(FeederTest, MakesOnlyAFewAhead) {
   const Counting task(100);
-  Feeder feeder(task, prototypes(10), 10, 1, false, {}, {}, 2);
+  Feeder feeder(task, prototypes(10), 10, 1, false, {}, {}, {.ahead = 2});
   const auto settled = [&] {  // two are ready, and one more waits for a place
     for (int i = 0; i < 2000 && task.fills < 3; ++i)
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
@@ -230,6 +230,16 @@ TEST(FeederTest, CountsTheTimeThatDataKeepOthersWaiting) {
   feeder.next();
   EXPECT_GT(feeder.seconds_waited(), 0);
   EXPECT_LE(feeder.seconds_waited(), watch.seconds());
+}
+
+// Whoever makes them: in their order, and a fault in its place.
+TEST(FeederTest, AnyNumberOfReadersGivesTheSameBatches) {
+  const Counting task(40);
+  for (const int readers : {1, 2, 3, 8}) {
+    Feeder one(task, prototypes(4), 4, 9, true, {0, 7}),
+        many(task, prototypes(4), 4, 9, true, {0, 7}, {}, {.ahead = 2, .readers = readers});
+    for (int i = 0; i < 45; ++i) ASSERT_EQ(numbers(many.next()), numbers(one.next())) << readers << ' ' << i;
+  }
 }
 
 // What was made before something went wrong is handed out first, and the fault stays.

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstring>
 
 #include "superstep/baseline/baseline.h"
 #include "superstep/physics/generator.h"
@@ -69,6 +70,45 @@ TEST_P(GeneratedFile, FitsTheModelAsItStands) {
   task->fill(looked_at, 0, false, batch);
   for (const Tensor& tensor : inputs)
     for (std::int64_t i = 0; i < tensor.element_count(); ++i) ASSERT_TRUE(std::isfinite(tensor.at(i)));
+}
+
+// Rows that are read when they are wanted are those of the file in memory: in batches, and where predictions
+// are judged. Workloads that hold their data however little memory they may take are the same twice.
+TEST_P(GeneratedFile, IsTheSameReadAsItGoes) {
+  const auto path = write();
+  const auto held = open(path);
+  const auto read = open_task(workload(), {.data = path, .seed = 1, .pool = &pool_, .data_memory = 1});
+  ASSERT_EQ(read->size(), held->size());
+  ASSERT_EQ(read->training_count(), held->training_count());
+  EXPECT_EQ(read->has_labels(), held->has_labels());
+  const std::vector<std::int64_t> indices{read->size() - 1, 0, read->training_count() / 2, 1};
+  for (const bool augment : {false, true}) {
+    std::vector<Tensor> batches[2];
+    for (std::vector<Tensor>& batch : batches)
+      for (const auto& ports : {workload().inputs, workload().targets})
+        for (const workload::PortSpec& port : ports) {
+          std::vector<std::int64_t> extents{static_cast<std::int64_t>(indices.size())};
+          extents.insert(extents.end(), port.shape.begin(), port.shape.end());
+          batch.emplace_back(port.element, Shape(extents));
+        }
+    held->fill(indices, 3, augment, batches[0]);
+    read->fill(indices, 3, augment, batches[1]);
+    for (std::size_t i = 0; i < batches[0].size(); ++i)
+      EXPECT_EQ(std::memcmp(batches[0][i].bytes(), batches[1][i].bytes(), batches[0][i].byte_count()), 0)
+          << i;
+  }
+  std::vector<Tensor> outputs;
+  for (const workload::PortSpec& port : workload().outputs) {
+    std::vector<std::int64_t> extents{static_cast<std::int64_t>(indices.size())};
+    extents.insert(extents.end(), port.shape.begin(), port.shape.end());
+    outputs.push_back(Tensor::full(port.element, Shape(extents), 0.25));
+  }
+  const auto found = held->quality(indices, outputs), again = read->quality(indices, outputs);
+  ASSERT_EQ(found.size(), again.size());
+  for (std::size_t i = 0; i < found.size(); ++i)
+    EXPECT_TRUE(found[i].value == again[i].value ||
+                (std::isnan(found[i].value) && std::isnan(again[i].value)))
+        << found[i].name;
 }
 
 INSTANTIATE_TEST_SUITE_P(Workloads, GeneratedFile, ::testing::ValuesIn(trained_workloads()));

@@ -43,7 +43,8 @@ TEST(RefusedFirst, AShareOfValidationBeforeDataAreMade) {
                [] { train({.workload = "mlp", .samples = more_than_fit}, {.validate = "most"}); });
 }
 
-// Two arrays that fit one by one, and not together.
+// Two arrays that fit one by one, and not together: where they are to be in memory, they are refused; else
+// they are read as they are trained on.
 TEST(RefusedFirst, MemoryOfAllArraysBeforeTheFirstIsRead) {
   const double available = available_memory();
   if (available <= 0) GTEST_SKIP() << "nobody knows how much memory there is";
@@ -60,13 +61,15 @@ TEST(RefusedFirst, MemoryOfAllArraysBeforeTheFirstIsRead) {
   }
   ThreadPool pool(1);
   const Model model({.workload = "ptychonn-128"});
-  expect_error(ErrorCode::out_of_memory, {"scan.h5"}, [&] {
-    model.open_task({.data = folder / "scan.h5",
-                     .seed = 1,
-                     .model_options = model.settings().model_options,
-                     .labels_required = true,
-                     .pool = &pool});
-  });
+  TaskSettings settings{.data = folder / "scan.h5",
+                        .seed = 1,
+                        .model_options = model.settings().model_options,
+                        .labels_required = true,
+                        .pool = &pool,
+                        .data_memory = 1e18};
+  expect_error(ErrorCode::out_of_memory, {"scan.h5"}, [&] { model.open_task(settings); });
+  settings.data_memory = 0;
+  EXPECT_TRUE(model.open_task(settings)->reads_as_it_goes());
 }
 
 namespace on = onnx::testing;

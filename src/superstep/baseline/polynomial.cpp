@@ -6,7 +6,7 @@
 #include "superstep/base/stopwatch.h"
 #include "superstep/base/text.h"
 #include "superstep/baseline/regression.h"
-#include "superstep/file/hdf5/hdf5.h"
+#include "superstep/file/source/array_file.h"
 
 namespace superstep::baseline {
 namespace {
@@ -17,7 +17,7 @@ struct Points {
 };
 
 Points read_points(const std::filesystem::path& path) {
-  const data::Hdf5File file(path);
+  const data::ArrayFile file(path);
   const std::int64_t any[] = {-1, -1};
   const Tensor x = file.read("x", ElementType::f64, any);
   const std::int64_t rows[] = {x.shape()[0]};

@@ -163,6 +163,7 @@ void infer(Arguments arguments) {
     fmt::print("{}", report.f32_metrics.empty() ? metrics_table(report.metrics) : comparison(report));
     fmt::print("{}", refinement(report));
     if (!arguments.output.empty()) fmt::print("written to {}\n", arguments.output);
+    for (const std::string& note : report.notes) fmt::print(stderr, "superstep: note: {}\n", note);
     print_outside(report.outside);
     print_unused(report.unused_weights);
     print_digest(report);
@@ -243,8 +244,9 @@ void declare_infer(CLI::App& command) {
                "name=value of an option of the model, where no run says it; may be repeated", "NAME=VALUE");
   command
       .add_option("--input", arguments->input,
-                  "the data: the workload's format; of a model file .npy, .npz, .h5")
-      ->type_name("FILE");
+                  "the data: files, folders, patterns, @LIST (docs/your-data.md)")
+      ->type_name("PATH");
+  add_skip_broken_option(command, settings.skip_broken);
   command
       .add_option("--output", arguments->output,
                   "file for the outputs: .h5, .npz, .npy, .safetensors (molecules: .csv, clusters: .xyz)")

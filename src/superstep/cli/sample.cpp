@@ -264,8 +264,12 @@ void declare_windows(CLI::App& command, run::Windows& windows) {
 
 void declare_model(CLI::App& command, Arguments& arguments) {
   run::TrainSettings& model = arguments.settings.model;
-  command.add_option("--data", arguments.data, "the data; without it they are generated in memory")
-      ->type_name("FILE");
+  command
+      .add_option(
+          "--data", arguments.data,
+          "files, folders, patterns, @LIST (docs/your-data.md); without it data are generated in memory")
+      ->type_name("PATH");
+  add_skip_broken_option(command, model.skip_broken);
   command.add_option("--samples", model.samples, "use so many samples")->type_name("N")->check(positive());
   command
       .add_option("--loss", model.loss,

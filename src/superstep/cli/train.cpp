@@ -19,6 +19,7 @@
 #include "superstep/cli/shared/model_options.h"
 #include "superstep/cli/shared/outcome.h"
 #include "superstep/cli/shared/quality.h"
+#include "superstep/file/source/paths.h"
 #include "superstep/lab/formats/training_log.h"
 #include "superstep/run/ranks/communicator.h"
 #include "superstep/run/train/run_directory.h"
@@ -32,7 +33,8 @@ struct Arguments {
   run::TrainSettings settings;
   std::string data, out, resume, until, mllog;
   double checkpoint_seconds = 30;
-  std::string memory_limit;
+  std::string memory_limit, data_memory;
+  int data_threads = 0;
   std::vector<std::string> given;  // options of the command line, by name
   std::string exchange = "overlapped";
   std::string validate;
@@ -56,7 +58,7 @@ bool was_given(const std::vector<std::string>& given, const char* option) {
 
 // Paths are kept as they were given.
 void require_data_of(const run::TrainSettings& kept, const std::string& folder) {
-  if (kept.data.empty() || std::filesystem::exists(kept.data)) return;
+  if (kept.data.empty() || data::are_there(kept.data)) return;
   throw Error(ErrorCode::not_found, fmt::format("the data of the run in {} are not there", folder),
               kept.data.string(),
               kept.data.is_relative()
@@ -155,6 +157,8 @@ void train(Arguments arguments) {
                                       .observer = log.get(),
                                       .exchange = run::exchange_mode_from_name(arguments.exchange),
                                       .validate = arguments.validate,
+                                      .data_memory = number_of_bytes(arguments.data_memory).value_or(0),
+                                      .data_threads = arguments.data_threads,
                                       .tell = [](const std::string& line) {
                                         if (!common().quiet) fmt::print(stderr, "superstep: {}\n", line);
                                       }});
@@ -295,8 +299,23 @@ void declare_train(CLI::App& command) {
       .add_option("workload", arguments->settings.workload,
                   "what to train: superstep list workloads, or a model file (.onnx)")
       ->required();
-  command.add_option("--data", arguments->data, "the training data; without it they are generated in memory")
-      ->type_name("FILE");
+  command
+      .add_option(
+          "--data", arguments->data,
+          "files, folders, patterns, @LIST (docs/your-data.md); without it data are generated in memory")
+      ->type_name("PATH");
+  add_skip_broken_option(command, arguments->settings.skip_broken);
+  command
+      .add_option(
+          "--data-memory", arguments->data_memory,
+          "memory for samples; more are read while they are trained on (default: a quarter of what is free)")
+      ->type_name("BYTES")
+      ->check(bytes());
+  command
+      .add_option("--data-threads", arguments->data_threads,
+                  "threads that make batches ahead (default: chosen)")
+      ->type_name("N")
+      ->check(CLI::Range(1, 256));
   command.add_flag("--allow-nan", arguments->settings.allow_nan,
                    "train a model file on arrays that hold NaN or infinity");
   command

@@ -91,7 +91,8 @@ std::shared_ptr<const UserModel> open_user_model(const TrainSettings& settings) 
                         .loss = settings.loss,
                         .choice = {.train = settings.train, .freeze = settings.freeze},
                         .data = settings.data,
-                        .allow_not_finite = settings.allow_nan});
+                        .allow_not_finite = settings.allow_nan,
+                        .skip_broken = settings.skip_broken});
 }
 
 // The recipe's rate for a batch.

@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "superstep/file/source/order.h"
 #include "superstep/run/quality.h"
 #include "superstep/workload/task.h"
 
@@ -23,7 +24,6 @@ std::optional<Quality> judge(const Task& task, const workload::Workload& workloa
                              const std::vector<Metric>& found, std::span<const std::int64_t> indices,
                              ThreadPool& pool, double seconds);
 
-// The order of the training samples in an epoch: a permutation that depends on (seed, epoch) alone.
-std::vector<std::int64_t> epoch_order(std::int64_t count, std::uint64_t seed, std::uint64_t epoch);
+using data::epoch_order;  // file/source/order.h
 
 }  // namespace superstep::run

@@ -32,10 +32,18 @@ struct TableSpec {
   std::vector<std::string> settings;  // name=value, of the generator
   std::int64_t default_samples = 1000;
   double training_share = 0.8;
-  std::string group;  // a field: neighbouring samples of one value stay on one side of the split
+  std::string group;           // a field: neighbouring samples of one value stay on one side of the split
+  bool group_required = true;  // a file must have it; else samples of one that has not are split one by one
   std::vector<Column> inputs, targets;
   std::vector<std::string> more;  // fields that the quality needs beside those
-  // Once the fields are there: columns whose `make` needs more of them than its own.
+  // A field of numbers of classes, 0 to `classes` - 1: others are refused, and the model's option for how
+  // many there are is advised, where it has one.
+  std::string labels = {};
+  std::int64_t classes = 0;
+  std::string classes_option = {};
+  bool looks_at_all =
+      false;  // the quality needs samples beside those that are judged: all are held in memory
+  // Once the fields are there, all of them in memory: columns whose `make` needs more of them than its own.
   std::function<void(TableSpec& spec, const Fields& fields)> prepare = nullptr;
   // Changes one row of a training batch, inputs and targets, by what the stream draws alone: a function of
   // seed, epoch and sample. `training` of the samples may be looked at. Called by several threads.

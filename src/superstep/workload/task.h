@@ -15,6 +15,7 @@
 #include "superstep/base/metric.h"
 #include "superstep/base/tensor.h"
 #include "superstep/base/thread_pool.h"
+#include "superstep/file/source/order.h"
 #include "superstep/workload/workload.h"
 
 namespace superstep::page {
@@ -30,6 +31,9 @@ struct TaskSettings {
   std::vector<std::string> model_options;  // name=value, as the model is built: sizes of generated data
   bool labels_required = true;  // false: only inputs are wanted; quality() needs labels all the same
   ThreadPool* pool = nullptr;   // never null
+  double data_memory = 0;    // bytes that samples of a file may take; more are read as they are wanted. 0: a
+                             // quarter of what is free
+  bool skip_broken = false;  // samples that cannot be read are left out, and told in Task::notes()
 };
 
 // What a model said about samples of a task, to be looked at in the task's own field.
@@ -78,6 +82,10 @@ class Task {
   // Thread-safe.
   virtual void fill(std::span<const std::int64_t> indices, std::uint64_t epoch, bool augment,
                     std::span<Tensor> tensors) const = 0;
+
+  // Whether fill() reads from files: then several threads of their own call it while others compute.
+  virtual bool reads_as_it_goes() const { return false; }
+  virtual data::ForcedOrder forced_order() const { return {}; }
 
   // The model's inputs alone, not augmented, on all threads of the pool.
   virtual void fill_inputs(std::span<const std::int64_t> indices, std::span<Tensor> inputs,
@@ -136,6 +144,9 @@ class Task {
   }
 
   virtual bool has_labels() const { return true; }
+
+  // What is to be told of its data, a line each: what was left out and why.
+  virtual std::vector<std::string> notes() const { return {}; }
 
   // For the run's configuration: where the samples come from ("source": the file or folder, where there is
   // one), how many there are, how they are split. Equal words of one workload mean equal samples.

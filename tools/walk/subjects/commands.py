@@ -12,6 +12,9 @@ from helptext import all_commands, commands_of, examples_of
 PLACEHOLDER = re.compile(r'(?<![\w-])(?!SUPERSTEP)[A-Z]{3,}\b|\.\.\.|[<>\[\]{}]')
 RANKS = 'OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1'
 
+# A page whose files a script on it makes: docs.your_data runs both.
+WITH_FILES_OF_ITS_OWN = {'your-data.md'}
+
 # Commands whose refusal is what a page shows.
 SHOWN_REFUSED = set()
 
@@ -38,7 +41,7 @@ def everything_printed(walk: Walk) -> dict:
     """By where it is printed. How-to pages speak of what their reader is about to add, so those are not tried."""
     printed = {}
     for page in [walk.source / 'README.md', *sorted((walk.source / 'docs').glob('*.md'))]:
-        if not page.name.startswith('add-a'):
+        if not page.name.startswith('add-a') and page.name not in WITH_FILES_OF_ITS_OWN:
             printed[page.name] = commands_on(page)
     for command in [''] + all_commands(walk) + commands_of(walk):
         printed[f'{command} --help'.strip()] = [without_program(line) for line in examples_of(walk, command)]

@@ -13,7 +13,7 @@
 #include "superstep/baseline/trees.h"
 #include "superstep/file/csv.h"
 #include "superstep/file/form.h"
-#include "superstep/file/hdf5/hdf5.h"
+#include "superstep/file/source/array_file.h"
 #include "superstep/physics/chemistry/yield_reactions.h"
 #include "superstep/physics/row_writer.h"
 
@@ -198,7 +198,7 @@ auto& entry_at(const Entries& entries, double index, const std::string& where) {
 }
 
 YieldTable read_hdf5(const std::filesystem::path& path) {
-  const data::Hdf5File file(path);
+  const data::ArrayFile file(path);
   const Tensor yield = file.read("yield", ElementType::f64);
   const std::int64_t count = yield.element_count(), shape[] = {count, 4};
   const Tensor conditions = file.read("conditions", ElementType::i32, shape);

@@ -8,7 +8,7 @@
 #include "superstep/base/error.h"
 #include "superstep/file/csv.h"
 #include "superstep/file/form.h"
-#include "superstep/file/hdf5/hdf5.h"
+#include "superstep/file/source/array_file.h"
 #include "superstep/physics/row_writer.h"
 
 namespace superstep::baseline {
@@ -34,7 +34,7 @@ std::vector<MoleculeRow> read_table(const std::filesystem::path& path, const Lab
 
 std::vector<MoleculeRow> read_hdf5(const std::filesystem::path& path, const LabelColumns& columns,
                                    bool labels_required) {
-  const data::Hdf5File file(path);
+  const data::ArrayFile file(path);
   const std::int64_t any[] = {-1, -1};
   const Tensor letters = file.read("smiles", ElementType::u8, any);
   const std::int64_t count = letters.shape()[0], width = letters.shape()[1];

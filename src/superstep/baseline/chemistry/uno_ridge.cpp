@@ -13,12 +13,12 @@
 #include "superstep/baseline/chemistry/hill_fit.h"
 #include "superstep/baseline/regression.h"
 #include "superstep/file/csv.h"
-#include "superstep/file/hdf5/hdf5.h"
+#include "superstep/file/source/array_file.h"
 
 namespace superstep::baseline {
 namespace {
 
-Eigen::MatrixXd matrix_of(const data::Hdf5File& file, const char* name, std::int64_t rows) {
+Eigen::MatrixXd matrix_of(const data::ArrayFile& file, const char* name, std::int64_t rows) {
   const std::int64_t any[] = {rows, -1};
   const Tensor read = file.read(name, ElementType::f64, any);
   using RowMajor = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
@@ -36,7 +36,7 @@ void impute_means(Eigen::MatrixXd& table) {
   }
 }
 
-std::vector<int> indices_of(const data::Hdf5File& file, const char* name, std::int64_t rows,
+std::vector<int> indices_of(const data::ArrayFile& file, const char* name, std::int64_t rows,
                             Eigen::Index limit) {
   const std::int64_t one[] = {rows};
   const Tensor read = file.read(name, ElementType::i64, one);
@@ -51,7 +51,7 @@ std::vector<int> indices_of(const data::Hdf5File& file, const char* name, std::i
   return indices;
 }
 
-std::vector<double> values_of(const data::Hdf5File& file, const char* name, std::int64_t rows) {
+std::vector<double> values_of(const data::ArrayFile& file, const char* name, std::int64_t rows) {
   const std::int64_t one[] = {rows};
   const Tensor read = file.read(name, ElementType::f64, one);
   return {read.as<double>().begin(), read.as<double>().end()};
@@ -193,8 +193,8 @@ Report run(const Request& request, const Options& options) {
 
 }  // namespace
 
-UnoRows read_uno(const std::filesystem::path& path, bool labels_required) {
-  const data::Hdf5File file(path);
+UnoRows read_uno(const std::filesystem::path& path, bool labels_required, bool viability) {
+  const data::ArrayFile file(path);
   UnoRows rows;
   const bool tables = file.contains("cell_rnaseq") || !file.contains("cell");
   rows.cells = matrix_of(file, tables ? "cell_rnaseq" : "cell", -1);
@@ -213,7 +213,7 @@ UnoRows read_uno(const std::filesystem::path& path, bool labels_required) {
   }
   if (labels_required || file.contains("AUC")) rows.auc = values_of(file, "AUC", count);
   if (file.contains("AUC_exact")) rows.auc_exact = values_of(file, "AUC_exact", count);
-  if (file.contains("viability")) rows.viability = matrix_of(file, "viability", count);
+  if (viability && file.contains("viability")) rows.viability = matrix_of(file, "viability", count);
   return rows;
 }
 

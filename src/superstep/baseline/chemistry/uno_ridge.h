@@ -19,8 +19,8 @@ struct UnoRows {
 };
 // An HDF5 file with cell_rnaseq, drug_descriptors, cell_index, drug_index and AUC; or, where there are no
 // tables, with features in every row: cell, drug and AUC. Missing values of the features (NaN) become the
-// column's mean. Throws Error that names the data set.
-UnoRows read_uno(const std::filesystem::path& path, bool labels_required = true);
+// column's mean. `viability`: also that, which is by far the largest. Throws Error that names the data set.
+UnoRows read_uno(const std::filesystem::path& path, bool labels_required = true, bool viability = true);
 
 // Coordinates of the rows along the `count` directions of largest variance of the standardised columns,
 // scaled to variance 1: by subspace iteration, begun from fixed random numbers.

@@ -11,7 +11,7 @@
 #include "superstep/base/text.h"
 #include "superstep/baseline/in_file.h"
 #include "superstep/file/check.h"
-#include "superstep/file/hdf5/hdf5.h"
+#include "superstep/file/source/array_file.h"
 #include "superstep/page/page.h"
 #include "superstep/physics/flow/gravity_wave_generator.h"
 #include "superstep/physics/stream_blocks.h"
@@ -67,14 +67,14 @@ struct ColumnFile {
   std::int64_t count() const { return u.shape()[0]; }
 };
 
-Tensor finite_field(const data::Hdf5File& file, const char* name, std::span<const std::int64_t> shape) {
+Tensor finite_field(const data::ArrayFile& file, const char* name, std::span<const std::int64_t> shape) {
   Tensor tensor = file.read(name, ElementType::f32, shape);
   data::require_finite(tensor, file.path().string() + ": data set '" + name + "'");
   return tensor;
 }
 
 ColumnFile read_columns(const std::filesystem::path& path) {
-  const data::Hdf5File file(path);
+  const data::ArrayFile file(path);
   const std::int64_t any[] = {-1, -1};
   ColumnFile columns{.u = finite_field(file, "u", any), .v = {}, .temperature = {}, .source = {}, .drag = {}};
   const std::int64_t layers[] = {columns.count(), columns.u.shape()[1]}, two[] = {columns.count(), 2};

@@ -15,7 +15,7 @@
 #include "superstep/file/check.h"
 #include "superstep/file/csv.h"
 #include "superstep/file/form.h"
-#include "superstep/file/hdf5/hdf5.h"
+#include "superstep/file/source/array_file.h"
 #include "superstep/page/page.h"
 #include "superstep/physics/flow/wall_flow.h"
 #include "superstep/physics/flow/wall_generator.h"
@@ -38,7 +38,7 @@ struct Points {
 };
 
 Points read_hdf5(const std::filesystem::path& path) {
-  const data::Hdf5File file(path);
+  const data::ArrayFile file(path);
   const std::int64_t any[] = {-1, -1};
   Points points{file.read("features", ElementType::f32, any), {}};
   if (points.features.shape()[1] < wall_features)

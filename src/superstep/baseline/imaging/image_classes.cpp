@@ -12,23 +12,27 @@
 #include "superstep/base/text.h"
 #include "superstep/baseline/imaging/hog.h"
 #include "superstep/baseline/linear_svm.h"
+#include "superstep/file/check.h"
 #include "superstep/file/cifar_file.h"
 #include "superstep/file/form.h"
-#include "superstep/file/hdf5/hdf5.h"
+#include "superstep/file/source/array_file.h"
 #include "superstep/physics/stream_blocks.h"
 
 namespace superstep::baseline {
 namespace {
 
-LabelledImages read_hdf5(const std::filesystem::path& path, std::int64_t most) {
-  const data::Hdf5File file(path);
+constexpr int most_classes = 100000;  // as the classifiers have it: each takes memory here
+
+LabelledImages read_arrays(const std::filesystem::path& path, std::int64_t most) {
+  const data::ArrayFile file(path);
   const std::int64_t any[] = {-1, -1, -1, -1};
   const std::int64_t count = std::min(most, file.require_shape("image", any).shape[0]);
   const std::int64_t one[] = {file.info("image").shape[0]};
   file.require_shape("label", one);
   LabelledImages read{file.read_rows("image", ElementType::u8, 0, count), {}, 0};
-  const Tensor labels = file.read_rows("label", ElementType::u8, 0, count);
-  for (const std::uint8_t label : labels.as<std::uint8_t>()) read.labels.push_back(label);
+  const Tensor labels = file.read_rows("label", ElementType::i32, 0, count);
+  data::require_in_range(labels, 0, most_classes - 1, data::place(path, "label"));
+  for (const std::int32_t label : labels.as<std::int32_t>()) read.labels.push_back(label);
   return read;
 }
 
@@ -44,7 +48,7 @@ LabelledImages read_records(const std::filesystem::path& path, int classes, std:
 LabelledImages read_images(const std::filesystem::path& path, int classes, std::int64_t most) {
   LabelledImages read = data::form_of(path) != data::FileForm::hdf5 && data::ends_in(path, {".bin"})
                             ? read_records(path, classes, most)
-                            : read_hdf5(path, most);
+                            : read_arrays(path, most);
   if (read.count() < 10)
     throw Error(ErrorCode::invalid_argument, "too few images to fit and to hold some out", path.string());
   read.classes = 1 + *std::ranges::max_element(read.labels);

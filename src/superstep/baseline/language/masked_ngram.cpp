@@ -12,7 +12,7 @@
 #include "superstep/base/text.h"
 #include "superstep/baseline/regression.h"
 #include "superstep/file/csv.h"
-#include "superstep/file/hdf5/hdf5.h"
+#include "superstep/file/source/array_file.h"
 #include "superstep/physics/language/language_generator.h"
 
 namespace superstep::baseline {
@@ -36,7 +36,7 @@ void require_tokens(const Tensor& tensor, const char* name, int vocabulary, cons
 }
 
 MaskedText read_text(const std::filesystem::path& path) {
-  const data::Hdf5File file(path);
+  const data::ArrayFile file(path);
   const auto attributes = file.attributes();
   const auto found = attributes.find("parameters");
   const auto* parameters = found == attributes.end() ? nullptr : std::get_if<std::string>(&found->second);

@@ -9,7 +9,7 @@
 #include "superstep/base/stopwatch.h"
 #include "superstep/base/text.h"
 #include "superstep/file/csv.h"
-#include "superstep/file/hdf5/hdf5.h"
+#include "superstep/file/source/array_file.h"
 #include "superstep/physics/language/language.h"
 
 namespace superstep::baseline {
@@ -62,7 +62,7 @@ struct Questions {
 };
 
 Questions read_questions(const std::filesystem::path& path) {
-  const data::Hdf5File file(path);
+  const data::ArrayFile file(path);
   const std::int64_t any[] = {-1, -1};
   Questions questions;
   questions.tokens = file.read("input_ids", ElementType::i32, any);

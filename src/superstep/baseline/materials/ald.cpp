@@ -15,7 +15,7 @@
 #include "superstep/base/text.h"
 #include "superstep/file/check.h"
 #include "superstep/file/csv.h"
-#include "superstep/file/hdf5/hdf5.h"
+#include "superstep/file/source/array_file.h"
 #include "superstep/physics/stream_blocks.h"
 
 namespace superstep::baseline {
@@ -110,7 +110,7 @@ struct Targets {
 };
 
 Targets read_targets(const std::filesystem::path& path, AldTarget kind) {
-  const data::Hdf5File file(path);
+  const data::ArrayFile file(path);
   const std::int64_t any[] = {-1, -1}, four[] = {-1, 4};
   Targets targets{file.read(kind == AldTarget::growth ? "gpc" : "trace", ElementType::f64, any), {}};
   if (targets.curves.element_count() == 0) throw Error(ErrorCode::bad_file, "has no curves", path.string());

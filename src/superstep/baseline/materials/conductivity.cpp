@@ -16,8 +16,8 @@
 #include "superstep/baseline/in_file.h"
 #include "superstep/file/csv.h"
 #include "superstep/file/form.h"
-#include "superstep/file/hdf5/hdf5.h"
 #include "superstep/file/image_stack.h"
+#include "superstep/file/source/array_file.h"
 #include "superstep/page/page.h"
 #include "superstep/physics/materials/conductivity.h"
 #include "superstep/physics/stream_blocks.h"
@@ -65,7 +65,7 @@ std::optional<std::vector<double>> column_of_hdf5(const std::filesystem::path& p
                                                   std::int64_t count) {
   const data::FileForm form = data::form_of(path);
   if (form == data::FileForm::tiff || form == data::FileForm::npy) return {};
-  const data::Hdf5File file(path);
+  const data::ArrayFile file(path);
   if (!file.contains(name)) return {};
   const std::int64_t shape[] = {count};
   const Tensor values = file.read(name, ElementType::f64, shape);

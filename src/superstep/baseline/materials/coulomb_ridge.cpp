@@ -14,7 +14,7 @@
 #include "superstep/file/atoms/extxyz.h"
 #include "superstep/file/csv.h"
 #include "superstep/file/form.h"
-#include "superstep/file/hdf5/hdf5.h"
+#include "superstep/file/source/array_file.h"
 #include "superstep/physics/materials/water.h"
 
 namespace superstep::baseline {
@@ -35,7 +35,7 @@ std::vector<LabelledCluster> read_xyz_clusters(const std::filesystem::path& path
 }
 
 std::vector<LabelledCluster> read_hdf5_clusters(const std::filesystem::path& path) {
-  const data::Hdf5File file(path);
+  const data::ArrayFile file(path);
   const Tensor energy = file.read("energy", ElementType::f64);
   const std::int64_t count = energy.element_count(), any[] = {count, -1};
   const Tensor z = file.read("z", ElementType::i32, any);

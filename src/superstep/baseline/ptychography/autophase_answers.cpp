@@ -12,7 +12,7 @@
 namespace superstep::baseline {
 namespace {
 
-void require_cubes(const data::Hdf5File& file, const char* name, std::int64_t samples, std::int64_t half) {
+void require_cubes(const data::ArrayFile& file, const char* name, std::int64_t samples, std::int64_t half) {
   const Shape shape = file.info(name).shape;
   const Shape plain{samples, half, half, half}, with_channel{samples, 1, half, half, half};
   if (shape != plain && shape != with_channel)
@@ -22,7 +22,7 @@ void require_cubes(const data::Hdf5File& file, const char* name, std::int64_t sa
                 data::place(file.path(), name));
 }
 
-double seconds_in(const data::Hdf5File& file) {
+double seconds_in(const data::ArrayFile& file) {
   const auto attributes = file.attributes();
   const auto found = attributes.find("seconds_per_sample");
   if (found == attributes.end() || !std::holds_alternative<double>(found->second)) return 0;

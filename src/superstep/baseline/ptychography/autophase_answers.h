@@ -11,7 +11,7 @@
 #include "superstep/base/text.h"
 #include "superstep/baseline/baseline.h"
 #include "superstep/baseline/ptychography/phase_alignment.h"
-#include "superstep/file/hdf5/hdf5.h"
+#include "superstep/file/source/array_file.h"
 
 namespace superstep::baseline {
 
@@ -53,7 +53,7 @@ class CrystalAnswers {
   Field object(std::int64_t sample) const;
 
  private:
-  data::Hdf5File file_;
+  data::ArrayFile file_;
   std::string name_;
   std::int64_t n_;
   double seconds_ = 0;

@@ -104,7 +104,7 @@ class CrystalFile {
   }
 
  private:
-  data::Hdf5File file_;
+  data::ArrayFile file_;
   std::int64_t samples_ = 0, n_ = 0;
   bool has_labels_ = false;
 };

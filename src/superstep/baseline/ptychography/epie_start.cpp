@@ -14,7 +14,7 @@ namespace superstep::baseline {
 namespace {
 
 // Its rows are windows: [points, n, n], or with one channel between.
-void require_windows(const data::Hdf5File& file, const char* name, std::int64_t points, int n) {
+void require_windows(const data::ArrayFile& file, const char* name, std::int64_t points, int n) {
   const Shape shape = file.info(name).shape;
   const Shape plain{points, n, n}, with_channel{points, 1, n, n};
   if (shape != plain && shape != with_channel)
@@ -24,7 +24,7 @@ void require_windows(const data::Hdf5File& file, const char* name, std::int64_t 
                 data::place(file.path(), name));
 }
 
-double attribute_or(const data::Hdf5File& file, const char* name, double otherwise) {
+double attribute_or(const data::ArrayFile& file, const char* name, double otherwise) {
   const auto attributes = file.attributes();
   const auto found = attributes.find(name);
   if (found == attributes.end() || !std::holds_alternative<double>(found->second)) return otherwise;

@@ -10,7 +10,7 @@
 
 #include "superstep/baseline/ptychography/epie.h"
 #include "superstep/baseline/ptychography/epie_compare.h"
-#include "superstep/file/hdf5/hdf5.h"
+#include "superstep/file/source/array_file.h"
 
 namespace superstep::baseline {
 
@@ -39,7 +39,7 @@ class PointAnswers {
  private:
   std::vector<float> rows(const char* name, std::int64_t first, std::int64_t count) const;
 
-  data::Hdf5File file_;
+  data::ArrayFile file_;
   int n_;
   bool has_amplitude_ = false;
   double seconds_ = 0;

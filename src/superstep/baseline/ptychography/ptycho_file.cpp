@@ -15,7 +15,8 @@ namespace {
 
 constexpr std::int64_t rows_at_once = 256;  // patterns read before they are turned into moduli
 
-std::string first_of(const data::Hdf5File& file, std::initializer_list<const char*> names, const char* what) {
+std::string first_of(const data::ArrayFile& file, std::initializer_list<const char*> names,
+                     const char* what) {
   for (const char* name : names)
     if (file.contains(name)) return name;
   std::vector<std::string> wanted(names.begin(), names.end());
@@ -23,12 +24,12 @@ std::string first_of(const data::Hdf5File& file, std::initializer_list<const cha
               file.path().string());
 }
 
-Error bad_data(const data::Hdf5File& file, std::string_view name, std::string message) {
+Error bad_data(const data::ArrayFile& file, std::string_view name, std::string message) {
   return Error(ErrorCode::bad_file, std::move(message),
                fmt::format("{}: data set '{}'", file.path().string(), name));
 }
 
-double read_pixel(const data::Hdf5File& file, double given) {
+double read_pixel(const data::ArrayFile& file, double given) {
   if (given > 0) return given;
   if (!file.contains("pixel_size"))
     throw Error(ErrorCode::bad_file, "the file does not say how large a pixel of the object is",
@@ -38,7 +39,7 @@ double read_pixel(const data::Hdf5File& file, double given) {
   return pixel;
 }
 
-double read_threshold(const data::Hdf5File& file, double given) {
+double read_threshold(const data::ArrayFile& file, double given) {
   if (given >= 0) return given;
   const auto attributes = file.attributes();
   const auto found = attributes.find("parameters");

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "superstep/baseline/ptychography/epie.h"
-#include "superstep/file/hdf5/hdf5.h"
+#include "superstep/file/source/array_file.h"
 
 namespace superstep::baseline {
 
@@ -53,7 +53,7 @@ class PtychoFile {
   void place_windows(bool movable);
   void read_modulus(const Run& run, PtychoScanData& scan) const;
 
-  data::Hdf5File file_;
+  data::ArrayFile file_;
   std::string patterns_;
   int n_ = 0, height_ = 0, width_ = 0;
   double pixel_ = 0, threshold_ = 0;

@@ -11,7 +11,7 @@
 #include "superstep/base/text.h"
 #include "superstep/file/csv.h"
 #include "superstep/file/form.h"
-#include "superstep/file/hdf5/hdf5.h"
+#include "superstep/file/source/array_file.h"
 #include "superstep/physics/row_writer.h"
 
 namespace superstep::baseline {
@@ -38,14 +38,14 @@ ReturnRows read_table(const std::filesystem::path& path) {
   return rows;
 }
 
-std::vector<double> read_column(const data::Hdf5File& file, const char* name, std::int64_t count) {
+std::vector<double> read_column(const data::ArrayFile& file, const char* name, std::int64_t count) {
   const std::int64_t shape[] = {count};
   const Tensor read = file.read(name, ElementType::f64, shape);
   return {read.as<double>().begin(), read.as<double>().end()};
 }
 
 ReturnRows read_hdf5(const std::filesystem::path& path) {
-  const data::Hdf5File file(path);
+  const data::ArrayFile file(path);
   const std::int64_t any[] = {-1, -1};
   const Tensor x = file.read("x", ElementType::f64, any);
   const std::int64_t count = x.shape()[0];

@@ -11,7 +11,7 @@
 #include "superstep/base/stopwatch.h"
 #include "superstep/base/text.h"
 #include "superstep/baseline/regression.h"
-#include "superstep/file/hdf5/hdf5.h"
+#include "superstep/file/source/array_file.h"
 #include "superstep/physics/oscillation_generator.h"
 #include "superstep/physics/stream_blocks.h"
 
@@ -63,7 +63,7 @@ struct Sequences {
 };
 
 Sequences read_sequences(const std::filesystem::path& path) {
-  const data::Hdf5File file(path);
+  const data::ArrayFile file(path);
   const std::int64_t any[] = {-1, -1, -1};
   Sequences read{file.read("x", ElementType::f32, any), {}};
   if (read.x.element_count() == 0)

@@ -13,7 +13,7 @@
 #include "superstep/base/text.h"
 #include "superstep/baseline/xray/cookiebox_fit.h"
 #include "superstep/file/check.h"
-#include "superstep/file/hdf5/hdf5.h"
+#include "superstep/file/source/array_file.h"
 #include "superstep/page/page.h"
 #include "superstep/physics/random_field.h"
 #include "superstep/physics/stream_blocks.h"
@@ -38,7 +38,7 @@ double squared_error(std::span<const float> a, std::span<const float> b) {
 }
 
 // A file holds the test part, or the training part alone as the generator writes it unless told otherwise.
-std::string part_of(const data::Hdf5File& file, const std::string& wanted) {
+std::string part_of(const data::ArrayFile& file, const std::string& wanted) {
   if (wanted != "auto") return wanted;
   return file.contains("X_train") && !file.contains("X_test") ? "train" : "test";
 }
@@ -69,7 +69,7 @@ class Pairs {
   }
 
  private:
-  data::Hdf5File file_;
+  data::ArrayFile file_;
   std::string x_, y_;
   std::int64_t count_ = 0;
   bool labelled_ = false;

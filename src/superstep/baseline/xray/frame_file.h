@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <string>
 
-#include "superstep/file/hdf5/hdf5.h"
+#include "superstep/file/source/array_file.h"
 
 namespace superstep::baseline {
 
@@ -25,7 +25,7 @@ class FrameFile {
   }
 
  private:
-  data::Hdf5File file_;
+  data::ArrayFile file_;
   std::string name_;
   std::int64_t frames_ = 0, height_ = 0, width_ = 0;
 };

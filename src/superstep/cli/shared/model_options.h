@@ -43,6 +43,10 @@ inline void add_loss_option(CLI::App& command, std::string& loss) {
       ->type_name("LOSS");
 }
 
+inline void add_skip_broken_option(CLI::App& command, bool& skips) {
+  command.add_flag("--skip-broken", skips, "leave out samples that cannot be read, and say which");
+}
+
 inline void add_set_option(CLI::App& command, std::vector<std::string>& settings) {
   add_repeated(command, "--set", settings, "name=value of an option of the model; may be repeated",
                "NAME=VALUE");

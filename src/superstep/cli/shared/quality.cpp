@@ -36,7 +36,8 @@ std::optional<run::Quality> judge_training(const std::string& name, const run::T
   const auto found = std::ranges::find(report.metrics, workload.metrics[0].name, &Metric::name);
   if (found == report.metrics.end()) return std::nullopt;
   const run::Task& task = *report.data;
-  std::vector<std::int64_t> unseen(static_cast<std::size_t>(task.size() - task.training_count()));
+  // The same samples that the model was judged on.
+  std::vector<std::int64_t> unseen(static_cast<std::size_t>(report.validated));
   std::iota(unseen.begin(), unseen.end(), task.training_count());
   ThreadPool pool(thread_count());
   const double trained = value_of(report.metrics, "step_time") * static_cast<double>(report.steps);

@@ -98,7 +98,8 @@ ElementType type_of(const StableFile& file, const Values& values, const std::str
                                                            {"unsigned long int", ElementType::u32},
                                                            {"signed long int", ElementType::i32},
                                                            {"unsigned char", ElementType::u8},
-                                                           {"signed 32-bit integer", ElementType::i32}};
+                                                           {"signed 32-bit integer", ElementType::i32},
+                                                           {"unsigned 32-bit integer", ElementType::u32}};
   const auto given = values.find(name);
   const auto found = types.find(given == values.end() ? "" : in_small(given->second));
   if (found == types.end())
@@ -210,6 +211,8 @@ Frame cbf_frame(const StableFile& file) {
               .width = extent(file, values, "x-binary-size-fastest-dimension"),
               .begin = mark + binary_mark.size(),
               .packed = true};
+  if (size_in_bytes(frame.type) != 4 || is_floating(frame.type))
+    refuse(file, ErrorCode::unsupported, "has numbers of another width than 32 bits, which are not read");
   const auto size = whole_number(values, "x-binary-size");
   if (!size || *size < 0) refuse(file, ErrorCode::bad_file, "its header has no 'X-Binary-Size'");
   frame.size = static_cast<std::uint64_t>(*size);
@@ -253,14 +256,10 @@ class Differences {
 void unpack(const StableFile& file, const Frame& frame, std::span<const std::byte> packed,
             std::span<std::byte> to) {
   Differences differences(file, packed);
-  std::uint64_t value = 0;  // wraps round where a damaged file would overflow
+  std::uint32_t value = 0;  // of 32 bits as the pixels are: writers' differences wrap round with them
   for (std::size_t i = 0; i < static_cast<std::size_t>(frame.height * frame.width); ++i) {
-    value += static_cast<std::uint64_t>(differences.next());
-    const auto number = static_cast<std::int64_t>(value);
-    if (number < INT32_MIN || number > INT32_MAX)
-      refuse(file, ErrorCode::bad_file, fmt::format("pixel {} is beyond 32 bits", i));
-    const auto pixel = static_cast<std::int32_t>(number);
-    std::memcpy(to.data() + i * sizeof pixel, &pixel, sizeof pixel);
+    value += static_cast<std::uint32_t>(differences.next());
+    std::memcpy(to.data() + i * sizeof value, &value, sizeof value);
   }
 }
 

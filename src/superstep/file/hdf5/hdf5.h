@@ -38,6 +38,8 @@ struct DataSetInfo {
   bool complex = false;
 };
 
+struct DataSetPlace;  // hdf5_place.h
+
 class Hdf5File {
  public:
   // Opens for reading. Throws Error: not_found (no such file), bad_file (not HDF5, truncated), io.
@@ -64,6 +66,9 @@ class Hdf5File {
   Tensor read(std::string_view name, ElementType type, std::span<const std::int64_t> shape) const;
   // Throws that Error without reading.
   DataSetInfo require_shape(std::string_view name, std::span<const std::int64_t> shape) const;
+
+  // Where a numeric data set lies, to be read without the library; nothing where that cannot be.
+  std::optional<DataSetPlace> place_of(std::string_view name) const;
 
   // A data set of strings, of fixed or variable length and any rank, flattened.
   std::vector<std::string> read_strings(std::string_view name) const;

@@ -320,6 +320,13 @@ SharedTensor DirectFile::read_block(std::string_view name, ElementType type,
   return read_selected(open, type, first, count, where);
 }
 
+std::optional<DataSetPlace> DirectFile::place_of(std::string_view name) const {
+  const OpenDataSet open = open_data_set(file_, path_, name);
+  require_numeric(open, place(path_, name));
+  return hdf5::place_of(open.set.get(), open.type.get(), open.space.get(), *open.info.type,
+                        open.info.complex);
+}
+
 std::vector<std::string> DirectFile::read_strings(std::string_view name) const {
   const OpenDataSet open = open_data_set(file_, path_, name);
   const std::string where = place(path_, name);

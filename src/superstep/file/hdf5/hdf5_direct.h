@@ -5,6 +5,7 @@
 #include "superstep/base/system/guarded_child.h"
 #include "superstep/file/hdf5/hdf5.h"
 #include "superstep/file/hdf5/hdf5_handle.h"
+#include "superstep/file/hdf5/hdf5_place.h"
 #include "superstep/file/hdf5/pytables.h"
 
 namespace superstep::data::hdf5 {
@@ -40,6 +41,7 @@ class DirectFile {
                          std::int64_t count) const;
   SharedTensor read_block(std::string_view name, ElementType type, std::span<const std::int64_t> first,
                           std::span<const std::int64_t> count) const;
+  std::optional<DataSetPlace> place_of(std::string_view name) const;
   std::vector<std::string> read_strings(std::string_view name) const;
   std::map<std::string, Attribute> attributes(std::string_view object) const;
 

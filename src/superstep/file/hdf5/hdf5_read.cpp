@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "superstep/file/hdf5/hdf5.h"
+#include "superstep/file/hdf5/hdf5_place.h"
 #include "superstep/file/hdf5/hdf5_served.h"
 
 namespace superstep::data {
@@ -126,6 +127,21 @@ DataSetInfo Hdf5File::require_shape(std::string_view name, std::span<const std::
 Tensor Hdf5File::read(std::string_view name, ElementType type, std::span<const std::int64_t> shape) const {
   require_shape(name, shape);
   return read(name, type);
+}
+
+std::optional<DataSetPlace> Hdf5File::place_of(std::string_view name) const {
+  const ChildAnswer answer = state_->file.ask(about(Request::place_of, name));
+  MessageReader in(answer.bytes);
+  if (!in.flag()) return {};
+  DataSetPlace place{.file = in.text(), .chunk = {}};
+  place.element_bytes = in.get<std::uint64_t>();
+  place.begin = in.get<std::uint64_t>();
+  place.chunk = in.numbers<std::int64_t>();
+  place.at = in.numbers<std::uint64_t>();
+  place.stored = in.numbers<std::uint64_t>();
+  place.shuffled = in.flag();
+  place.deflated = in.flag();
+  return place;
 }
 
 std::vector<std::string> Hdf5File::read_strings(std::string_view name) const {

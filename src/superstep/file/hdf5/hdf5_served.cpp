@@ -88,6 +88,13 @@ void put_attributes(MessageWriter& out, const std::map<std::string, Attribute>& 
   }
 }
 
+void put_place(MessageWriter& out, const std::optional<DataSetPlace>& place) {
+  out.put(place.has_value());
+  if (!place) return;
+  out.put(std::string_view(place->file.native())).put(place->element_bytes).put(place->begin);
+  out.put(place->chunk).put(place->at).put(place->stored).put(place->shuffled).put(place->deflated);
+}
+
 void put_texts(MessageWriter& out, const std::vector<std::string>& texts) {
   out.put(static_cast<std::uint64_t>(texts.size()));
   for (const std::string& text : texts) out.put(std::string_view(text));
@@ -134,6 +141,7 @@ SharedBlock answer(const DirectFile& file, MessageReader& in, MessageWriter& out
     case Request::read:
     case Request::read_rows:
     case Request::read_block: return answer_read(file, request, in, out);
+    case Request::place_of: put_place(out, file.place_of(in.text())); break;
     case Request::read_strings: put_texts(out, file.read_strings(in.text())); break;
     case Request::attributes: put_attributes(out, file.attributes(in.text())); break;
     case Request::frame_keys: put_texts(out, frame_keys(file)); break;

@@ -27,6 +27,7 @@ enum class Request : std::uint8_t {
   read,
   read_rows,
   read_block,
+  place_of,
   read_strings,
   attributes,
   frame_keys,

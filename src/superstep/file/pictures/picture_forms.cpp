@@ -56,6 +56,7 @@ class PictureSource : public SampleSource {
       : as_they_are_(request.wanted.empty() && !request.options.contains("fit")) {}
   const std::vector<SourceArray>& arrays() const override { return arrays_; }
   std::vector<std::string> notes() const override { return notes_; }
+  std::optional<std::int64_t> training_rows() const override { return training_; }
 
   void read(std::span<const std::int64_t> rows, std::span<const RowsTo> wanted) const override {
     for (std::size_t i = 0; i < rows.size(); ++i)
@@ -156,6 +157,7 @@ class PairSource : public PictureSource {
     add_part(list_.pictures.size());
   }
 
+  std::optional<std::size_t> group() const override { return 2; }
   std::string place(std::size_t array, std::int64_t row) const override {
     return (array == 1 ? mask(row) : picture(row)).string();
   }

@@ -15,4 +15,11 @@ std::unique_ptr<SampleSource> open_safetensors_source(const std::filesystem::pat
                                                       const SourceRequest&);
 std::unique_ptr<SampleSource> open_hdf5_source(const std::filesystem::path& path, const SourceRequest&);
 
+// CSV and TSV with a header: a column is an array of f64. Of an array that is wanted with several numbers a
+// row, the columns that are named after it and numbered ("x0", "x_1", "x[1]") are one; those that are left
+// are, where they are as many as the only wanted array that nothing is named after has.
+bool is_csv(const std::filesystem::path& path);
+std::unique_ptr<SampleSource> open_csv_source(const std::filesystem::path& path,
+                                              const SourceRequest& request);
+
 }  // namespace superstep::data

@@ -16,6 +16,7 @@
 #include "superstep/file/source/array_forms.h"
 #include "superstep/file/source/joined_source.h"
 #include "superstep/file/source/paths.h"
+#include "superstep/file/zarr/zarr_form.h"
 
 namespace superstep::data {
 namespace {
@@ -29,6 +30,7 @@ bool is_safetensors(const fs::path& path) { return form_of(path) == FileForm::sa
 
 // A form that is told by more than the first bytes stands before those that would take the same file.
 constexpr SourceForm forms[] = {
+    {"zarr", "arrays of a Zarr store", is_zarr, open_zarr},
     {"picture-pairs", "pictures with a mask each, in a folder", holds_pairs, open_picture_pairs},
     {"class-folder", "a folder of pictures a class", holds_classes, open_class_folder},
     {"picture-folder", "a folder of pictures", holds_pictures, open_plain_pictures},
@@ -43,6 +45,7 @@ constexpr SourceForm forms[] = {
     {"tar", "a web data set: samples in a tar archive", is_tar, open_tar_source},
     {"tfrecord", "TFRecord of tf.train.Example", is_tfrecord, open_tfrecord_source},
     {"json-lines", "an object of JSON a line", is_json_lines, open_json_lines},
+    {"csv", "a table of text with a column an array", is_csv, open_csv_source},
     {"safetensors", "tensors of a safetensors file", is_safetensors, open_safetensors_source},
 };
 
@@ -54,8 +57,8 @@ constexpr SourceForm forms[] = {
   if (!folder) static_cast<void>(StableFile(path));  // that it cannot be opened is the better reason
   throw Error(
       ErrorCode::bad_file,
-      folder ? "no file in this folder can be read as samples"
-             : fmt::format("this is {}, which cannot be read as samples", name_of(form_of(path))),
+      folder ? "this is a folder, and no file in it can be read as samples"
+             : fmt::format("this is {}, not a file of arrays or samples", name_of(form_of(path))),
       path.string(),
       fmt::format("read are: {}{}", fmt::join(names, ", "),
                   form_of(path) == FileForm::text ? "; a text becomes tokens by 'superstep convert TEXT "
@@ -102,6 +105,11 @@ std::unique_ptr<SampleSource> open_source(const fs::path& given, const SourceReq
       for (const fs::path& file : files_in(path)) open(file, *form_for(file));
   }
   return joined_sources(std::move(parts), std::move(files));
+}
+
+bool has_array(const fs::path& given, std::string_view name) {
+  const std::unique_ptr<SampleSource> source = open_source(given);
+  return find_array(*source, name) < source->arrays().size();
 }
 
 }  // namespace superstep::data

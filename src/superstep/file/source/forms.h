@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <memory>
 #include <span>
+#include <string_view>
 
 #include "superstep/file/source/request.h"
 #include "superstep/file/source/sample_source.h"
@@ -29,5 +30,8 @@ const SourceForm* form_for(const std::filesystem::path& path);
 // Throws Error (not_found, bad_file, unsupported) with the forms that there are.
 std::unique_ptr<SampleSource> open_source(const std::filesystem::path& given,
                                           const SourceRequest& request = {});
+
+// Whether what `given` names has an array of this name. Throws what open_source() throws.
+bool has_array(const std::filesystem::path& given, std::string_view name);
 
 }  // namespace superstep::data

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 #include <iterator>
 #include <map>
 
@@ -17,12 +18,10 @@ class JoinedSource : public SampleSource {
  public:
   JoinedSource(Parts parts, std::vector<std::string> files)
       : parts_(std::move(parts)), files_(std::move(files)) {
-    for (const auto& part : parts_) {
-      begins_.push_back(rows_);
-      rows_ += usual_rows(*part);
-    }
+    find_segments();
     for (const SourceArray& array : parts_[0]->arrays()) add(array);
     find_shards();
+    find_groups();
   }
 
   const std::vector<SourceArray>& arrays() const override { return arrays_; }
@@ -35,11 +34,14 @@ class JoinedSource : public SampleSource {
   }
 
   std::string place(std::size_t array, std::int64_t row) const override {
-    const std::size_t part = joined_[array] ? part_of(row) : 0;
-    return parts_[part]->place(positions_[part][array], row - begins_[part]);
+    if (!joined_[array]) return parts_[0]->place(positions_[0][array], row);
+    const Segment& segment = segments_[segment_of(row)];
+    return parts_[segment.part]->place(positions_[segment.part][array], row - segment.begin + segment.first);
   }
 
   std::vector<std::int64_t> shards() const override { return shards_; }
+  std::optional<std::int64_t> training_rows() const override { return training_; }
+  std::optional<std::size_t> group() const override { return group_; }
   std::vector<std::string> others() const override { return parts_[0]->others(); }
   std::vector<std::string> notes() const override {
     std::vector<std::string> notes;
@@ -48,6 +50,48 @@ class JoinedSource : public SampleSource {
   }
 
  private:
+  // Rows of a part that follow one another here, too.
+  struct Segment {
+    std::size_t part = 0;
+    std::int64_t first = 0, begin = 0;  // its first row, of the part and of the whole
+  };
+
+  // Where the files say which rows train, those of all come first.
+  void find_segments() {
+    std::size_t told = 0;
+    for (const auto& part : parts_) told += part->training_rows().has_value();
+    if (told == 0) {
+      for (std::size_t part = 0; part < parts_.size(); ++part) append(part, 0, usual_rows(*parts_[part]));
+      return;
+    }
+    for (std::size_t part = 0; part < parts_.size(); ++part)
+      if (!parts_[part]->training_rows())
+        throw Error(ErrorCode::bad_file, "does not say which samples train, as others here do", files_[part],
+                    "give folders with train/ and val/ together, or none of them");
+    for (std::size_t part = 0; part < parts_.size(); ++part) append(part, 0, *parts_[part]->training_rows());
+    training_ = rows_;
+    for (std::size_t part = 0; part < parts_.size(); ++part)
+      append(part, *parts_[part]->training_rows(), usual_rows(*parts_[part]));
+  }
+  void append(std::size_t part, std::int64_t first, std::int64_t end) {
+    if (end <= first) return;
+    segments_.push_back({part, first, rows_});
+    rows_ += end - first;
+  }
+
+  // Each part numbers its groups from 0: here those of a part follow those of the parts before.
+  void find_groups() {
+    if (!parts_[0]->group()) return;
+    group_ = *parts_[0]->group();
+    std::int64_t groups = 0;
+    for (const auto& part : parts_) {
+      first_groups_.push_back(groups);
+      const std::int64_t last[] = {usual_rows(*part) - 1};
+      if (part->group() && last[0] >= 0)
+        groups += 1 + static_cast<std::int64_t>(read_rows(*part, *part->group(), last).at(0));
+    }
+  }
+
   void add(const SourceArray& first) {
     const bool joined = !first.single && first.rows == usual_rows(*parts_[0]);
     SourceArray whole = first;
@@ -84,9 +128,10 @@ class JoinedSource : public SampleSource {
                 files_[part], "files that are read together hold the same arrays");
   }
 
-  std::size_t part_of(std::int64_t row) const {
-    const auto after = std::ranges::upper_bound(begins_, std::clamp<std::int64_t>(row, 0, rows_));
-    return static_cast<std::size_t>(after - begins_.begin()) - 1;
+  std::size_t segment_of(std::int64_t row) const {
+    const auto after =
+        std::ranges::upper_bound(segments_, std::clamp<std::int64_t>(row, 0, rows_), {}, &Segment::begin);
+    return static_cast<std::size_t>(after - segments_.begin()) - 1;
   }
 
   void read_of(std::size_t part, std::span<const std::int64_t> rows, std::vector<RowsTo> wanted) const {
@@ -97,13 +142,25 @@ class JoinedSource : public SampleSource {
   // Rows of one file after the other, each into its place among all of them.
   void read_joined(std::span<const std::int64_t> rows, const std::vector<RowsTo>& wanted) const {
     for (std::size_t i = 0, end = 0; i < rows.size(); i = end) {
-      const std::size_t part = part_of(rows[i]);
+      const std::size_t at = segment_of(rows[i]);
+      const Segment& segment = segments_[at];
       std::vector<std::int64_t> own;
-      for (end = i; end < rows.size() && part_of(rows[end]) == part; ++end)
-        own.push_back(rows[end] - begins_[part]);
+      for (end = i; end < rows.size() && segment_of(rows[end]) == at; ++end)
+        own.push_back(rows[end] - segment.begin + segment.first);
       std::vector<RowsTo> here = wanted;
       for (RowsTo& one : here) one.to += i * arrays_[one.array].row_bytes();
-      read_of(part, own, std::move(here));
+      read_of(segment.part, own, here);
+      for (const RowsTo& one : here)
+        if (one.array == group_) number_on(one.to, own.size(), first_groups_[segment.part]);
+    }
+  }
+
+  static void number_on(std::byte* groups, std::size_t count, std::int64_t first) {
+    for (std::size_t i = 0; i < count; ++i) {
+      std::int64_t group = 0;
+      std::memcpy(&group, groups + i * sizeof group, sizeof group);
+      group += first;
+      std::memcpy(groups + i * sizeof group, &group, sizeof group);
     }
   }
 
@@ -111,17 +168,23 @@ class JoinedSource : public SampleSource {
   void find_shards() {
     const auto in_order = [](const auto& part) { return !part->shards().empty(); };
     if (std::ranges::none_of(parts_, in_order)) return;
-    for (std::size_t part = 0; part < parts_.size(); ++part) {
-      const std::vector<std::int64_t> own = parts_[part]->shards();
-      if (own.empty()) shards_.push_back(begins_[part]);
-      for (const std::int64_t first : own) shards_.push_back(begins_[part] + first);
+    for (std::size_t i = 0; i < segments_.size(); ++i) {
+      const Segment& segment = segments_[i];
+      const std::int64_t end = i + 1 < segments_.size() ? segments_[i + 1].begin : rows_;
+      shards_.push_back(segment.begin);
+      for (const std::int64_t first : parts_[segment.part]->shards())
+        if (const std::int64_t row = first - segment.first + segment.begin; row > segment.begin && row < end)
+          shards_.push_back(row);
     }
   }
 
   Parts parts_;
   std::vector<std::string> files_;
-  std::vector<std::int64_t> begins_;  // by part: its first row
+  std::vector<Segment> segments_;
   std::int64_t rows_ = 0;
+  std::optional<std::int64_t> training_;
+  std::optional<std::size_t> group_;
+  std::vector<std::int64_t> first_groups_;  // by part
   std::vector<SourceArray> arrays_;
   std::vector<bool> joined_;                         // by array
   std::vector<std::vector<std::size_t>> positions_;  // by part and array

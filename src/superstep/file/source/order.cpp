@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <span>
 #include <utility>
 
 #include "superstep/base/random.h"
@@ -34,15 +35,15 @@ std::vector<std::int64_t> of_shards(std::span<const std::int64_t> shards, std::i
 }  // namespace
 
 std::vector<std::int64_t> epoch_order(std::int64_t count, std::uint64_t seed, std::uint64_t epoch,
-                                      std::span<const std::int64_t> shards, std::int64_t buffer) {
+                                      const ForcedOrder& forced) {
   RandomStream random(seed, epoch, order_purpose);
-  if (shards.empty()) {
+  if (forced.shards.empty()) {
     std::vector<std::int64_t> order(static_cast<std::size_t>(count));
     std::iota(order.begin(), order.end(), 0);
     shuffle(order, random);
     return order;
   }
-  std::vector<std::int64_t> order = of_shards(shards, count, random);
+  std::vector<std::int64_t> order = of_shards(forced.shards, count, random);
   // A buffer that is filled in order: what is drawn of it makes room for the next.
   std::vector<std::int64_t> kept;
   std::size_t drawn = 0;
@@ -53,7 +54,7 @@ std::vector<std::int64_t> epoch_order(std::int64_t count, std::uint64_t seed, st
   };
   for (std::size_t i = 0; i < order.size(); ++i) {
     kept.push_back(order[i]);
-    if (static_cast<std::int64_t>(kept.size()) >= std::max<std::int64_t>(1, buffer)) draw();
+    if (static_cast<std::int64_t>(kept.size()) >= std::max<std::int64_t>(1, forced.buffer)) draw();
   }
   while (!kept.empty()) draw();
   return order;

@@ -133,4 +133,13 @@ fs::path joined_names(std::span<const std::string> names) {
   return fmt::format("{{{}}}", fmt::join(names, ","));
 }
 
+bool are_there(const std::filesystem::path& given) {
+  try {
+    named_paths(given);
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
 }  // namespace superstep::data

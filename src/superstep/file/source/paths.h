@@ -18,6 +18,9 @@ namespace superstep::data {
 // that nothing fits.
 std::vector<std::filesystem::path> named_paths(const std::filesystem::path& given);
 
+// Whether all of what it names is there.
+bool are_there(const std::filesystem::path& given);
+
 // Several names as one that named_paths() takes apart again. Throws Error (invalid_argument) for a name that
 // braces cannot hold: it goes into a list.
 std::filesystem::path joined_names(std::span<const std::string> names);

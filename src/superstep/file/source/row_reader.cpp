@@ -100,6 +100,15 @@ std::string ArraySource::place(std::size_t array, std::int64_t) const {
   return name.empty() ? where_ : fmt::format("{}: {} '{}'", where_, named_, printable(name));
 }
 
+std::unique_ptr<SampleSource> source_of(const std::map<std::string, Tensor>& arrays, std::string where) {
+  auto source = std::make_unique<ArraySource>(std::move(where), "array");
+  for (const auto& [name, tensor] : arrays) {
+    const SourceArray array = array_of(name, tensor.type(), tensor.shape());
+    source->add(array, rows_of_tensor(array.row_bytes(), [tensor] { return tensor; }));
+  }
+  return source;
+}
+
 SourceArray array_of(std::string name, ElementType type, const Shape& shape) {
   SourceArray array{.name = std::move(name), .type = type, .row = shape, .rows = 1, .single = true};
   if (shape.rank() == 0) return array;

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -60,6 +61,12 @@ class SampleSource {
   // shard again. Empty: any order is as good.
   virtual std::vector<std::int64_t> shards() const { return {}; }
 
+  // Where the files say themselves which rows train (folders train/ and val/): the first so many.
+  virtual std::optional<std::int64_t> training_rows() const { return {}; }
+  // The array (i64, ascending) that numbers what belongs together, such as the slices of a patient: neighbors
+  // of one number are not to be divided between training and validation.
+  virtual std::optional<std::size_t> group() const { return {}; }
+
   // What the files hold beside arrays of numbers, for errors and `show`: "'mask' (compound)".
   virtual std::vector<std::string> others() const { return {}; }
   // What was left out and why, for people: "3 pictures could not be decoded: a.jpg, ...".
@@ -69,9 +76,16 @@ class SampleSource {
 // The position of an array; none of this name: arrays().size().
 std::size_t find_array(const SampleSource& source, std::string_view name);
 
+// The same; throws Error (not_found) with the nearest name or what there is.
+std::size_t require_array(const SampleSource& source, std::string_view name, const std::string& where);
+
 // Rows, or all of an array, in memory of their own: [rows, ...]. read_whole() says on the terminal how far it
 // is, and throws Error (out_of_memory) before it reads what does not fit.
 Tensor read_rows(const SampleSource& source, std::size_t array, std::span<const std::int64_t> rows);
 Tensor read_whole(const SampleSource& source, std::size_t array);
+
+// How many of the first `count` rows train: as the files say, else `share` of them, less what would cut a
+// group in two. One group alone has to be cut.
+std::int64_t training_rows(const SampleSource& source, std::int64_t count, double share);
 
 }  // namespace superstep::data

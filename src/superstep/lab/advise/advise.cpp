@@ -48,7 +48,8 @@ double recipe_samples_of(const AdviseSettings& settings, const run::Model& model
                                                            .samples = settings.model.samples,
                                                            .seed = settings.model.seed,
                                                            .model_options = model.settings().model_options,
-                                                           .pool = &pool});
+                                                           .pool = &pool,
+                                                           .skip_broken = settings.model.skip_broken});
   return model.settings().epochs * static_cast<double>(task->training_count());
 }
 

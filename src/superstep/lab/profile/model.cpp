@@ -37,7 +37,8 @@ std::unique_ptr<run::Task> task_with(const run::Model& model, std::int64_t batch
                                  .seed = settings.seed,
                                  .model_options = settings.model_options,
                                  .labels_required = training,
-                                 .pool = &pool});
+                                 .pool = &pool,
+                                 .skip_broken = settings.skip_broken});
     if (task->size() >= batch || !settings.data.empty() || a_batch >= most_samples_a_batch) return task;
   }
 }

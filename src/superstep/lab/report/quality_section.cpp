@@ -42,7 +42,8 @@ Samples open_samples(const run::TrainSettings& settings, const run::Model& model
                                    .seed = settings.seed,
                                    .model_options = settings.model_options,
                                    .labels_required = false,
-                                   .pool = &pool}),
+                                   .pool = &pool,
+                                   .skip_broken = settings.skip_broken}),
                   {},
                   {}};
   if (auto fresh = samples.task->fresh(most, seed, pool)) {

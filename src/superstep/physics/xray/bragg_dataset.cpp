@@ -13,7 +13,10 @@
 #include "superstep/base/progress.h"
 #include "superstep/base/text.h"
 #include "superstep/file/check.h"
+#include "superstep/file/form.h"
 #include "superstep/file/hdf5/hdf5.h"
+#include "superstep/file/source/forms.h"
+#include "superstep/file/source/paths.h"
 #include "superstep/physics/xray/bragg_patches.h"
 
 namespace superstep::data {
@@ -33,19 +36,23 @@ std::vector<float> take(const Tensor& tensor) {
 }
 
 // [n,s,s] or [n,1,s,s]: the size s.
-int stored_size(const Hdf5File& file) {
-  const DataSetInfo info = file.info("patch");
-  const Shape& shape = info.shape;
-  const int rank = shape.rank();
-  const bool square = (rank == 3 || (rank == 4 && shape[1] == 1)) && shape[rank - 1] == shape[rank - 2];
-  if (!square || shape[rank - 1] < 3 || shape[rank - 1] > largest_size)
-    refuse(file.path(), "patch", fmt::format("its shape is {}, not [n,s,s] or [n,1,s,s]", to_string(shape)));
-  return static_cast<int>(shape[rank - 1]);
+int stored_size(const SampleSource& source, std::size_t patch) {
+  const Shape& row = source.arrays()[patch].row;
+  const int rank = row.rank();
+  const bool square = (rank == 2 || (rank == 3 && row[0] == 1)) && row[rank - 1] == row[rank - 2];
+  if (!square || row[rank - 1] < 3 || row[rank - 1] > largest_size)
+    throw Error(
+        ErrorCode::bad_file,
+        fmt::format("its shape is {}, not [n,s,s] or [n,1,s,s]", to_string(source.arrays()[patch].shape())),
+        source.place(patch, 0));
+  return static_cast<int>(row[rank - 1]);
 }
 
 // The margin that the generator of the file left around the patches; 0 for files of others.
-int stored_margin(const Hdf5File& file) {
-  const auto attributes = file.attributes();
+int stored_margin(const std::filesystem::path& path) {
+  const std::filesystem::path first = named_paths(path)[0];
+  if (form_of(first) != FileForm::hdf5) return 0;
+  const auto attributes = Hdf5File(first).attributes();
   const auto found = attributes.find("parameters");
   if (found == attributes.end() || !std::holds_alternative<std::string>(found->second)) return 0;
   const auto parameters = parse_json(std::get<std::string>(found->second));
@@ -55,13 +62,13 @@ int stored_margin(const Hdf5File& file) {
 }
 
 // The margin around patches of the size wanted; `wanted` 0 takes the size the file was made for.
-int margin_for(const Hdf5File& file, int stored, int& wanted) {
-  if (wanted == 0) wanted = stored - 2 * stored_margin(file);
+int margin_for(const std::filesystem::path& path, const std::string& place, int stored, int& wanted) {
+  if (wanted == 0) wanted = stored - 2 * stored_margin(path);
   const int extra = stored - wanted;
   if (wanted < 3 || extra < 0 || extra % 2 != 0)
-    refuse(file.path(), "patch",
-           fmt::format("its patches of {} px cannot give patches of {} px", stored, wanted),
-           fmt::format("generate them with --set patch_size={}", wanted));
+    throw Error(ErrorCode::bad_file,
+                fmt::format("its patches of {} px cannot give patches of {} px", stored, wanted), place,
+                fmt::format("generate them with --set patch_size={}", wanted));
   return extra / 2;
 }
 
@@ -149,35 +156,39 @@ class FrameReader {
 BraggDataset BraggDataset::open(const std::filesystem::path& path, const BraggDatasetSettings& settings) {
   BraggDataset dataset;
   dataset.settings_ = settings;
-  const bool frames = Hdf5File(path).contains("frames");
+  const bool frames = form_of(path) == FileForm::hdf5 && Hdf5File(path).contains("frames");
   frames ? dataset.read_frames(path) : dataset.read_patches(path);
   return dataset;
 }
 
 void BraggDataset::read_patches(const std::filesystem::path& path) {
-  const Hdf5File file(path);
-  const int stored = stored_size(file);
-  margin_ = margin_for(file, stored, settings_.patch_size);
-  const Tensor patches = file.read("patch", ElementType::f32);
-  require_finite(patches, place(path, "patch"));
-  if (patches.shape()[0] == 0) refuse(path, "patch", "it holds no patches");
-  patches_ = take(patches);
-  file_rows_ = patches.shape()[0];
+  const std::shared_ptr<const SampleSource> source = open_source(path);
+  const std::size_t patch = require_array(*source, "patch", path.string());
+  const std::string where = source->place(patch, 0);
+  margin_ = margin_for(path, where, stored_size(*source, patch), settings_.patch_size);
+  file_rows_ = source->arrays()[patch].rows;
+  if (file_rows_ == 0) throw Error(ErrorCode::bad_file, "it holds no patches", where);
+  const std::vector<SampleRows::Column> columns{{.array = patch, .type = ElementType::f32}};
+  stored_ = std::make_shared<SampleRows>(source, columns, data_memory(settings_.memory));
   rows_.resize(static_cast<std::size_t>(file_rows_));
   std::iota(rows_.begin(), rows_.end(), 0);
   if (!settings_.labels.empty())
-    read_labels(settings_.labels);
-  else if (settings_.labels_required || file.contains("ploc"))
-    read_labels(path);
+    read_labels(*open_source(settings_.labels), settings_.labels);
+  else if (settings_.labels_required || find_array(*source, "ploc") < source->arrays().size())
+    read_labels(*source, path);
 }
 
-void BraggDataset::read_labels(const std::filesystem::path& path) {
-  const std::int64_t shape[] = {file_rows_, 2};
-  const Tensor ploc = Hdf5File(path).read("ploc", ElementType::f32, shape);
-  const std::string where = place(path, "ploc");
-  require_finite(ploc, where);
-  require_labels_in_range(ploc, where);
-  positions_ = take(ploc);
+void BraggDataset::read_labels(const SampleSource& source, const std::filesystem::path& path) {
+  const std::size_t ploc = require_array(source, "ploc", path.string());
+  const std::string where = source.place(ploc, 0);
+  const SourceArray& array = source.arrays()[ploc];
+  if (array.row != Shape{2} || array.rows != file_rows_)
+    throw Error(ErrorCode::bad_file,
+                fmt::format("its shape is {}, not [{},2]", to_string(array.shape()), file_rows_), where);
+  const Tensor labels = read_whole(source, ploc).converted(ElementType::f32);
+  require_finite(labels, where);
+  require_labels_in_range(labels, where);
+  positions_ = take(labels);
   for (float& value : positions_) value *= static_cast<float>(settings_.patch_size + 2 * margin_);
 }
 
@@ -197,7 +208,7 @@ void BraggDataset::read_frames(const std::filesystem::path& path) {
   if (rows_.empty()) refuse(path, "npeaks", "no peak is alone in its patch (npeaks = 1, 0 <= deviation < 1)");
   const int stored = settings_.patch_size + 2 * margin_;
   const auto area = static_cast<std::size_t>(stored) * static_cast<std::size_t>(stored);
-  patches_.resize(rows_.size() * area);
+  patches_ = Tensor(ElementType::f32, {static_cast<std::int64_t>(rows_.size()), stored, stored});
   positions_.resize(rows_.size() * 2);
   FrameReader reader(file, frames[0]);
   for (const std::size_t i : by_frame(table, rows_)) {
@@ -205,7 +216,7 @@ void BraggDataset::read_frames(const std::filesystem::path& path) {
     const double column = table.column.at(rows_[i]), row = table.row.at(rows_[i]);
     const int first_column = crop_origin(column, stored), first_row = crop_origin(row, stored);
     crop(frame, static_cast<int>(frames[2]), static_cast<int>(frames[1]), first_column, first_row, stored,
-         std::span(patches_).subspan(i * area, area));
+         patches_.as<float>().subspan(i * area, area));
     positions_[2 * i] = static_cast<float>(column - first_column);
     positions_[2 * i + 1] = static_cast<float>(row - first_row);
   }
@@ -222,7 +233,7 @@ BraggDataset BraggDataset::generate(const BraggPatchSettings& patches, std::uint
   dataset.file_rows_ = static_cast<std::int64_t>(count);
   dataset.rows_.resize(count);
   std::iota(dataset.rows_.begin(), dataset.rows_.end(), 0);
-  dataset.patches_ = take(made[0]);
+  dataset.patches_ = made[0];
   dataset.positions_ = take(made[1]);
   for (float& value : dataset.positions_) value *= static_cast<float>(patches.stored_size());
   return dataset;
@@ -233,11 +244,20 @@ std::int64_t BraggDataset::training_count(double share) const {
   return std::ranges::count_if(rows_, [&](std::int64_t row) { return static_cast<double>(row) < limit; });
 }
 
-void BraggDataset::cut(std::int64_t index, std::array<int, 2> shift, std::span<float> patch) const {
+BraggDataset::Stored BraggDataset::stored_of(std::span<const std::int64_t> indices) const {
+  if (!stored_) return {patches_};
+  if (stored_->held()) return {stored_->column(0)};
+  constexpr std::size_t patch[] = {0};
+  return {stored_->rows(indices, patch)[0], false};
+}
+
+void BraggDataset::cut(const Stored& from, std::size_t at, std::int64_t index, std::array<int, 2> shift,
+                       std::span<float> patch) const {
   const int stored = settings_.patch_size + 2 * margin_;
   const auto area = static_cast<std::size_t>(stored) * static_cast<std::size_t>(stored);
-  crop(std::span(patches_).subspan(static_cast<std::size_t>(index) * area, area), stored, stored,
-       margin_ + shift[0], margin_ + shift[1], settings_.patch_size, patch);
+  const std::size_t place = from.all ? static_cast<std::size_t>(index) : at;
+  crop(from.patches.as<float>().subspan(place * area, area), stored, stored, margin_ + shift[0],
+       margin_ + shift[1], settings_.patch_size, patch);
   if (clean_) keep_central_component(patch, settings_.patch_size);
 }
 
@@ -249,6 +269,7 @@ void BraggDataset::fill(std::span<const std::int64_t> indices, std::uint64_t see
   if (labels && !has_labels()) throw Error(ErrorCode::invalid_argument, "the data has no labels", "ploc");
   const auto area =
       static_cast<std::size_t>(settings_.patch_size) * static_cast<std::size_t>(settings_.patch_size);
+  const Stored stored = stored_of(indices);
   for (std::size_t item = 0; item < indices.size(); ++item) {
     std::array<int, 2> shift{};
     if (augment) {
@@ -257,7 +278,7 @@ void BraggDataset::fill(std::span<const std::int64_t> indices, std::uint64_t see
       for (int& s : shift) s = static_cast<int>(random.below(3)) - 1;
     }
     const std::span<float> patch(patches + item * area, area);
-    cut(indices[item], shift, patch);
+    cut(stored, item, indices[item], shift, patch);
     scale_to_unit(patch);
     for (std::size_t axis = 0; labels && axis < 2; ++axis) {
       const float position = positions_[2 * static_cast<std::size_t>(indices[item]) + axis];
@@ -268,7 +289,9 @@ void BraggDataset::fill(std::span<const std::int64_t> indices, std::uint64_t see
   }
 }
 
-void BraggDataset::raw(std::int64_t index, std::span<float> patch) const { cut(index, {0, 0}, patch); }
+void BraggDataset::raw(std::int64_t index, std::span<float> patch) const {
+  cut(stored_of({&index, 1}), 0, index, {0, 0}, patch);
+}
 
 std::array<double, 2> BraggDataset::position(std::int64_t index) const {
   const std::size_t at = 2 * static_cast<std::size_t>(index);

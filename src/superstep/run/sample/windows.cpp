@@ -137,7 +137,8 @@ class Sliding {
                                        .samples = settings_.model.samples,
                                        .seed = settings_.model.seed,
                                        .model_options = model.settings().model_options,
-                                       .pool = &pool_});
+                                       .pool = &pool_,
+                                       .skip_broken = settings_.model.skip_broken});
     const Posterior posterior(model, settings_.prior, settings_.noise);
     const auto data = posterior.data(*task, settings_.windows.stride);
     keep_config(out_, settings_);

@@ -10,6 +10,7 @@
 #include "superstep/base/stopwatch.h"
 #include "superstep/base/text.h"
 #include "superstep/base/thread_pool.h"
+#include "superstep/file/source/paths.h"
 #include "superstep/run/model.h"
 #include "superstep/run/serve/evaluate.h"
 #include "superstep/run/serve/length_plans.h"
@@ -176,12 +177,13 @@ void refine_served(const InferSettings& settings, const Model& model, const Task
 // data of the training are still there.
 std::vector<std::string> outside_of_training(const Task& task, const Weights& weights, ThreadPool& pool) {
   const TrainSettings& training = weights.settings;
-  if (!task.knows_domain() || (!training.data.empty() && !std::filesystem::exists(training.data))) return {};
+  if (!task.knows_domain() || (!training.data.empty() && !data::are_there(training.data))) return {};
   const auto learnt_from = Model(training).open_task({.data = training.data,
                                                       .samples = training.samples,
                                                       .seed = training.seed,
                                                       .model_options = training.model_options,
-                                                      .pool = &pool});
+                                                      .pool = &pool,
+                                                      .skip_broken = training.skip_broken});
   return task.outside(*learnt_from);
 }
 
@@ -270,6 +272,7 @@ InferReport infer(const InferSettings& given) {
   const std::optional<Weights> weights = weights_for(settings);
   TrainSettings model_settings = model_settings_of(settings, weights);
   model_settings.data = settings.input;
+  model_settings.skip_broken = settings.skip_broken;
   const Model model(model_settings);
   settings.passes = passes_of(settings, model);
   check_refinement(settings, model.workload());
@@ -281,13 +284,15 @@ InferReport infer(const InferSettings& given) {
                                      .seed = model_settings.seed,
                                      .model_options = model_settings.model_options,
                                      .labels_required = false,
-                                     .pool = &pool});
+                                     .pool = &pool,
+                                     .skip_broken = settings.skip_broken});
   // Fewer samples than a batch fill a smaller one, where no chips are to share it.
   const std::int64_t batch = fixed > 0                  ? fixed
                              : settings.chips.several() ? wanted
                                                         : std::min(wanted, task->size());
   InferReport report{
       .metrics = {}, .samples = task->size(), .plan = {}, .outside = {}, .f32_metrics = {}, .ranges = {}};
+  report.notes = task->notes();
   const auto evaluators = evaluators_of(settings, model, weights, *task, batch, pool, report);
   std::vector<target::Executable*> executables;
   for (const auto& evaluator : evaluators) executables.push_back(&evaluator->executable());

@@ -23,6 +23,7 @@ struct InferSettings {
   std::filesystem::path weights;  // a run's folder, or a file or folder of weights that another program
                                   // wrote; empty: initial weights (for throughput alone)
   std::filesystem::path input;    // empty: generated data
+  bool skip_broken = false;       // samples of it that cannot be read are left out
   std::filesystem::path output;  // .h5, .npz, .npy (one output), .safetensors, a table where the task has one
                                  // (.csv); empty: nothing is written
   std::string target = "cpu";
@@ -57,6 +58,7 @@ struct InferReport {
   bool without_digest = false;       // of a run of an older version: nobody knows whether they are as written
   std::int64_t beyond_bounds = 0;    // results of a model file that --bound left no room for
   std::vector<std::string> outside;  // samples unlike what the weights were learnt from, a line each
+  std::vector<std::string> notes;    // of the data: what was left out and why
   std::vector<std::string> unused_weights;  // arrays of the user's file that the model does not have
 
   std::map<std::int64_t, std::int64_t> lengths;  // samples that went through the plan of each length

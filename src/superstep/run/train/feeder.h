@@ -1,11 +1,13 @@
-// Batches made ahead: while one trains, a thread of its own crops, augments and scales the next ones.
+// Batches made ahead: while one trains, threads of their own read, crop, augment and scale the next ones.
 #pragma once
 
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
 #include <exception>
+#include <map>
 #include <mutex>
+#include <optional>
 #include <thread>
 #include <vector>
 
@@ -26,16 +28,22 @@ struct BatchPart {
   int index = 0, count = 1;
 };
 
+// How many batches are made ahead, and by whom. Their bits are the same whatever it is.
+struct FeederWindow {
+  int ahead = 0;     // 0: three of large batches, more of small ones
+  int readers = 0;   // threads; 0: one, and of a task that reads files as it goes several
+  double bytes = 0;  // that batches ahead may take, of a task that reads files as it goes; 0: no bound
+};
+
 // Throws Error (invalid_argument) where the training samples do not fill one: there is nothing to go on with.
 std::int64_t batches_an_epoch(const Task& task, std::int64_t batch);
 
 class Feeder {
  public:
   // Batches of `batch` samples from `start` on, epoch after epoch. `prototypes` has an empty tensor of every
-  // input's type, of this part's size. `ahead` batches are kept ready; 0: three of large ones, more of small
-  // ones. Throws what batches_an_epoch() throws.
+  // input's type, of this part's size. Throws what batches_an_epoch() throws.
   Feeder(const Task& task, std::vector<Tensor> prototypes, std::int64_t batch, std::uint64_t seed,
-         bool augment, BatchAddress start, BatchPart part = {}, int ahead = 0);
+         bool augment, BatchAddress start, BatchPart part = {}, FeederWindow window = {});
   ~Feeder();
   Feeder(const Feeder&) = delete;
   Feeder& operator=(const Feeder&) = delete;
@@ -48,28 +56,44 @@ class Feeder {
   double seconds_waited() const { return waited_; }
 
  private:
+  using Batch = std::vector<Tensor>;
+  // A batch that a thread has taken on.
+  struct Claim {
+    std::int64_t number = 0;  // counted from the first
+    std::uint64_t epoch = 0;
+    std::vector<std::int64_t> samples;
+  };
   void produce();
+  std::optional<Claim> claim();
+  void make(const Claim& claim);
+  Batch made(const Claim& claim) const;
   void take();
+  void stop();
 
   const Task& task_;
   std::vector<Tensor> prototypes_;
   std::int64_t batch_, batches_;
   std::uint64_t seed_;
   bool augment_;
-  BatchAddress at_;
   BatchPart part_;
-  std::size_t ahead_;
+  data::ForcedOrder forced_;
+  int readers_ = 1;
+  std::size_t ahead_ = 1;
   double waited_ = 0;
   // The caller's: half of what may be ready is handed over at a time, for two threads that wake each other
   // take longer over it than a small model over its step.
-  std::deque<std::vector<Tensor>> taken_;
+  std::deque<Batch> taken_;
 
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::deque<std::vector<Tensor>> ready_;
-  std::exception_ptr error_;
+  BatchAddress at_;                      // of the next claim
+  std::vector<std::int64_t> order_;      // of its epoch
+  std::int64_t claimed_ = 0;             // batches
+  std::int64_t handed_ = 0;              // those that the caller has, and has had
+  std::map<std::int64_t, Batch> ready_;  // by number
+  std::map<std::int64_t, std::exception_ptr> errors_;
   bool stopping_ = false;
-  std::thread thread_;
+  std::vector<std::thread> threads_;
 };
 
 }  // namespace superstep::run

@@ -13,7 +13,9 @@
 #include "superstep/base/progress.h"
 #include "superstep/base/stopwatch.h"
 #include "superstep/base/system/interrupt.h"
+#include "superstep/base/text.h"
 #include "superstep/base/thread_pool.h"
+#include "superstep/file/source/sample_rows.h"
 #include "superstep/record/environment.h"
 #include "superstep/run/model.h"
 #include "superstep/run/quality.h"
@@ -87,7 +89,8 @@ class Training {
                       static_cast<double>(state_.step * settings_.batch));
     Feeder feeder(*task_, prototypes_, settings_.batch, settings_.seed, settings_.augment,
                   {static_cast<std::uint64_t>(state_.step / batches_), state_.step % batches_},
-                  {world_.rank(), world_.size()});
+                  {world_.rank(), world_.size()},
+                  {.readers = options_.data_threads, .bytes = data::data_memory(options_.data_memory)});
     sitting_ = last_checkpoint_ = Stopwatch();
     const std::int64_t first_step = state_.step;
     if (stopped_before_its_epoch_ended()) end_epoch(progress);
@@ -112,14 +115,27 @@ class Training {
                              .samples = settings_.samples,
                              .seed = settings_.seed,
                              .model_options = settings_.model_options,
-                             .pool = &pool_});
+                             .pool = &pool_,
+                             .data_memory = options_.data_memory,
+                             .skip_broken = settings_.skip_broken});
   }
 
   void tell_model() const {
     if (!options_.tell || world_.rank() > 0) return;
+    for (const std::string& line : task_->notes()) options_.tell("note: " + line);
     if (!model_.initializers().empty()) options_.tell(onnx::to_string(model_.initializers()));
     if (const std::string& why = model_.why_written_batch_is_fixed(); !why.empty())
       options_.tell(fmt::format("model.onnx will be of batches of {}: {}", model_.written_batch(), why));
+    if (task_->reads_as_it_goes())
+      options_.tell(
+          fmt::format("the samples are read while they are trained on: they do not fit into {} "
+                      "(--data-memory)",
+                      format_bytes(data::data_memory(options_.data_memory))));
+    if (const data::ForcedOrder forced = task_->forced_order(); !forced.shards.empty())
+      options_.tell(
+          fmt::format("they can only be read in their order: {} parts in a random order, shuffled "
+                      "within {} samples",
+                      forced.shards.size(), forced.buffer));
   }
 
   void tell_beginning() const {
@@ -397,7 +413,8 @@ class Training {
     if (!tuning_.empty()) report.plan.choice = tuning_;
     const bool within_epoch = state_.step % batches_ != 0;
     if (within_epoch && state_.step > first_step) observer_.epoch_ended(epoch(), epoch_throughput());
-    quality_ = evaluate((state_.step + batches_ - 1) / batches_, validated_samples());
+    report.validated = validated_samples();
+    quality_ = evaluate((state_.step + batches_ - 1) / batches_, report.validated);
     tell_validated();
     // A curve ends where the run does, within an epoch, too.
     const bool ends_within = within_epoch && state_.step > first_step;

@@ -33,7 +33,9 @@ struct TrainOptions {
   TrainObserver* observer = nullptr;  // told what happens (run/train/train_observer.h); not owned
   ExchangeMode exchange = ExchangeMode::overlapped;  // of gradients between ranks
   std::string validate =
-      {};  // samples that are looked at when it ends (samples_to_validate() in validation.h)
+      {};                  // samples that are looked at when it ends (samples_to_validate() in validation.h)
+  double data_memory = 0;  // bytes that samples of files may take; 0: a quarter of what is free
+  int data_threads = 0;    // that make batches ahead; 0: chosen (feeder.h)
   // Told before the first step, a line each: what of a model file is trained, and for which batch it will be
   // written; and at the end, where not all samples were validated on.
   std::function<void(const std::string&)> tell = {};
@@ -47,6 +49,8 @@ struct TrainReport {
   bool reached = false;  // that goal
   int gave_up = 0;       // epochs without a gain after which the recipe ended the run; 0: it did not
   target::PlanSummary plan;
+  std::int64_t validated =
+      0;                // samples, the first behind those of training, that the quality at the end is of
   std::string recipe;   // "published: adamax at 0.0001; ..."; of the recipe, whatever else was asked for
   nlohmann::json task;  // what the data were
   std::shared_ptr<const workload::Task> data;  // and they themselves

@@ -7,8 +7,11 @@
 #include <cmath>
 #include <cstring>
 #include <nlohmann/json.hpp>
+#include <numeric>
 
 #include "superstep/file/check.h"
+#include "superstep/file/source/row_reader.h"
+#include "superstep/file/source/sample_rows.h"
 #include "superstep/workload/pictures/pictures.h"
 
 namespace superstep::run {
@@ -17,15 +20,12 @@ namespace {
 using Target = ArrayTaskSpec::Target;
 using Input = ArrayTaskSpec::Input;
 
-std::vector<std::string> names_of(const NamedTensors& arrays) {
-  std::vector<std::string> names;
-  for (const auto& [name, tensor] : arrays) names.push_back(fmt::format("'{}'", name));
-  return names;
-}
-
 // Also what could not be taken for an array of numbers: the one that is looked for may be among it.
-std::string what_it_has(const NamedTensors& arrays, const std::string& file) {
-  const std::vector<std::string> names = names_of(arrays), others = other_arrays(file);
+std::string what_it_has(const data::SampleSource& source) {
+  std::vector<std::string> names;
+  for (const data::SourceArray& array : source.arrays()) names.push_back(fmt::format("'{}'", array.name));
+  std::ranges::sort(names);
+  const std::vector<std::string> others = source.others();
   return fmt::format("it has {}{}{}",
                      names.empty() ? "no array of numbers" : fmt::format("{}", fmt::join(names, ", ")),
                      others.empty() ? "" : "; not numbers: ", fmt::join(others, ", "));
@@ -34,36 +34,39 @@ std::string what_it_has(const NamedTensors& arrays, const std::string& file) {
 // The array of the first name there is; the array of an npy file, which has no name, stands for the only
 // input. A file that has names says what they are: an array of another one, were it of the right size, would
 // be other data.
-const Tensor* find_array(const NamedTensors& arrays, std::span<const std::string> names, bool only) {
+std::optional<std::size_t> array_named(const data::SampleSource& source, std::span<const std::string> names,
+                                       bool only) {
+  const auto& arrays = source.arrays();
   for (const std::string& name : names)
-    if (const auto found = arrays.find(name); found != arrays.end()) return &found->second;
-  return only && arrays.size() == 1 && arrays.begin()->first.empty() ? &arrays.begin()->second : nullptr;
+    if (const std::size_t found = data::find_array(source, name); found < arrays.size()) return found;
+  if (only && arrays.size() == 1 && arrays[0].name.empty()) return 0;
+  return {};
 }
 
-std::vector<std::int64_t> row_shape(const Tensor& array) {
-  const auto& extents = array.shape().extents();
-  return extents.empty() ? std::vector<std::int64_t>{}
-                         : std::vector<std::int64_t>(extents.begin() + 1, extents.end());
+// That its samples, or all of it, are what the model takes.
+void require_shape(const data::SampleSource& source, std::size_t at, const Shape& sample, bool batched) {
+  const data::SourceArray& array = source.arrays()[at];
+  if (batched ? !array.single && array.row == sample : array.shape() == sample) return;
+  throw Error(ErrorCode::bad_file,
+              batched ? fmt::format("has shape {}, but the model takes samples of {}, one after the other "
+                                    "along the first axis",
+                                    to_string(array.shape()), to_string(sample))
+                      : fmt::format("has shape {}, but the model takes {}", to_string(array.shape()),
+                                    to_string(sample)),
+              source.place(at, 0));
 }
 
-Tensor converted(const Tensor& array, ElementType type, const std::string& name, const std::string& where) {
-  if (array.type() == type) return array;
-  data::require_integers_of(type, array, fmt::format("{}: array '{}'", where, name));
-  return array.converted(type);
+std::vector<std::int64_t> numbers_below(std::int64_t count) {
+  std::vector<std::int64_t> numbers(static_cast<std::size_t>(count));
+  std::iota(numbers.begin(), numbers.end(), 0);
+  return numbers;
 }
 
-Tensor checked(const Tensor& array, ElementType type, const Shape& sample, bool batched,
-               const std::string& name, const std::string& where) {
-  const Shape found = batched ? Shape(row_shape(array)) : array.shape();
-  if (found != sample || (batched && array.shape().rank() == 0))
-    throw Error(ErrorCode::bad_file,
-                batched ? fmt::format("has shape {}, but the model takes samples of {}, one after the other "
-                                      "along the first axis",
-                                      to_string(array.shape()), to_string(sample))
-                        : fmt::format("has shape {}, but the model takes {}", to_string(array.shape()),
-                                      to_string(sample)),
-                fmt::format("{}: array '{}'", where, name));
-  return converted(array, type, name, where);
+// All of an array that the samples share.
+Tensor whole(const data::SampleSource& source, std::size_t at, ElementType type) {
+  const Tensor read = data::read_whole(source, at);
+  const std::int64_t rows = read.shape().rank() == 0 ? 1 : read.shape()[0];
+  return data::exactly_converted(read, type, source.place(at, 0), numbers_below(rows));
 }
 
 void copy_rows(const Tensor& array, std::span<const std::int64_t> indices, Tensor& batch) {
@@ -86,36 +89,55 @@ Metric plain(std::string name, double value) {
   return {.name = std::move(name), .value = value, .unit = "", .samples = {}};
 }
 
+// What a batch takes an input or a target from: a column of the samples that are read, or one tensor, of
+// which all samples take the same or each its row.
+struct Taken {
+  std::optional<std::size_t> column;
+  Tensor own;
+  bool numbered = true;
+};
+
 class ArrayTask : public Task {
  public:
-  ArrayTask(const ArrayTaskSpec& spec, const NamedTensors& arrays, const std::string& where,
-            const TaskSettings& settings)
-      : spec_(spec), where_(where) {
+  ArrayTask(const ArrayTaskSpec& spec, std::shared_ptr<const data::SampleSource> source,
+            const std::string& where, const TaskSettings& settings)
+      : spec_(spec), source_(std::move(source)), where_(where) {
     trains_ = settings.labels_required && !spec_.allow_not_finite;
-    for (const Input& input : spec_.inputs) take_input(input, arrays);
+    for (const Input& input : spec_.inputs) take_input(input);
     if (spec_.one_a_call && size_ < 0) size_ = 1;
     if (size_ < 1) throw Error(ErrorCode::bad_file, "holds no samples", where);
-    take_targets(arrays, settings.labels_required);
+    take_targets(settings.labels_required);
+    rows_ = std::make_unique<data::SampleRows>(source_, columns_, data::data_memory(settings.data_memory));
+    if (rows_->held()) check_all_labels();
     if (settings.samples > 0) size_ = std::min(size_, settings.samples);
+    training_ = data::training_rows(*source_, size_, spec_.training_share);
   }
 
   std::int64_t size() const override { return size_; }
   std::int64_t training_count() const override {
     if (spec_.one_a_call && size_ == 1) return 1;  // the only graph there is: nothing to validate on
-    return static_cast<std::int64_t>(spec_.training_share * static_cast<double>(size_));
+    return training_;
   }
+  std::vector<std::string> notes() const override { return source_->notes(); }
   bool has_labels() const override { return !targets_.empty(); }
+  bool reads_as_it_goes() const override { return !rows_->held(); }
+  data::ForcedOrder forced_order() const override { return rows_->forced_order(); }
 
   void fill(std::span<const std::int64_t> indices, std::uint64_t, bool,
             std::span<Tensor> tensors) const override {
-    for (std::size_t i = 0; i < inputs_.size(); ++i) {
-      if (numbered_[i])
-        copy_rows(inputs_[i], indices, tensors[i]);
+    const std::vector<const Taken*> taken = taken_for(tensors.size());
+    const std::vector<Tensor> read = read_rows(indices, taken);
+    for (std::size_t i = 0; i < tensors.size(); ++i) {
+      const Taken& from = *taken[i];
+      if (!from.numbered)
+        std::memcpy(tensors[i].bytes(), from.own.bytes(), from.own.byte_count());
+      else if (!from.column)
+        copy_rows(from.own, indices, tensors[i]);
+      else if (rows_->held())
+        copy_rows(rows_->column(*from.column), indices, tensors[i]);
       else
-        std::memcpy(tensors[i].bytes(), inputs_[i].bytes(), inputs_[i].byte_count());
+        std::memcpy(tensors[i].bytes(), read[i].bytes(), read[i].byte_count());
     }
-    for (std::size_t i = inputs_.size(); i < tensors.size(); ++i)
-      copy_rows(targets_.at(i - inputs_.size()), indices, tensors[i]);
   }
 
   void fill_inputs(std::span<const std::int64_t> indices, std::span<Tensor> inputs,
@@ -129,9 +151,10 @@ class ArrayTask : public Task {
     for (std::size_t k = 0; k < targets_.size(); ++k) {
       const Target& target = spec_.targets[k];
       const Tensor& output = outputs[target.output];
+      const Truth truth = truth_of(k, indices);
       const auto found = target.kind == transform::LossKind::cross_entropy
-                             ? classification(target, targets_[k], indices, output)
-                             : regression(target, targets_[k], indices, output);
+                             ? classification(target, truth.rows, truth.at, output)
+                             : regression(target, truth.rows, truth.at, output);
       metrics.insert(metrics.end(), found.begin(), found.end());
     }
     return metrics;
@@ -140,11 +163,12 @@ class ArrayTask : public Task {
   std::string present(const Predictions& found, ThreadPool&, page::Page& page) const override {
     for (std::size_t k = 0; k < targets_.size(); ++k) {
       const Target& target = spec_.targets[k];
+      const Truth truth = truth_of(k, found.indices);
       if (targets_.size() > 1) page.heading(target.names.front(), 3);
       if (target.kind == transform::LossKind::cross_entropy)
-        present_labels(page, targets_[k], found, found.outputs[target.output]);
+        present_labels(page, truth, found, found.outputs[target.output]);
       else
-        workload::present_regression(page, regression_of(target, targets_[k], found));
+        workload::present_regression(page, regression_of(target, truth, found));
     }
     return {};
   }
@@ -154,54 +178,124 @@ class ArrayTask : public Task {
   }
 
  private:
-  void take_input(const Input& input, const NamedTensors& arrays) {
-    const Tensor* array = find_array(arrays, std::span(&input.name, 1), spec_.inputs.size() == 1);
-    if (!array)
+  // Labels of some samples: rows, and which of them are the samples'.
+  struct Truth {
+    Tensor rows;
+    std::vector<std::int64_t> at;
+  };
+
+  void take_input(const Input& input) {
+    const auto found = array_named(*source_, std::span(&input.name, 1), spec_.inputs.size() == 1);
+    if (!found)
       throw Error(ErrorCode::bad_file, fmt::format("has no array '{}', an input of the model", input.name),
-                  where_, what_it_has(arrays, where_));
-    const bool numbered = spec_.one_a_call ? array->shape().rank() > input.shape.rank() : input.batched;
-    inputs_.push_back(checked(*array, input.element, input.shape, numbered, input.name, where_));
-    require_finite(inputs_.back(), input.name);
-    numbered_.push_back(numbered);
-    if (numbered) agree_on_size(array->shape()[0], input.name);
+                  where_, what_it_has(*source_));
+    const data::SourceArray& array = source_->arrays()[*found];
+    const bool numbered = spec_.one_a_call ? array.shape().rank() > input.shape.rank() : input.batched;
+    require_shape(*source_, *found, input.shape, numbered);
+    if (numbered) {
+      inputs_.push_back({.column = add_column(*found, input.element), .own = {}});
+      return agree_on_size(*found);
+    }
+    inputs_.push_back({.column = {}, .own = whole(*source_, *found, input.element), .numbered = false});
+    if (trains_) require_finite(inputs_.back().own, *found);
   }
 
-  void agree_on_size(std::int64_t rows, const std::string& name) {
+  std::size_t add_column(std::size_t array, ElementType type) {
+    columns_.push_back({.array = array, .type = type, .finite = trains_, .unless = nan_is_meant});
+    return columns_.size() - 1;
+  }
+
+  void agree_on_size(std::size_t array) {
+    const std::int64_t rows = source_->arrays()[array].rows;
     if (size_ >= 0 && rows != size_)
       throw Error(ErrorCode::bad_file, fmt::format("has {} samples, another array {}", rows, size_),
-                  fmt::format("{}: array '{}'", where_, name));
+                  source_->place(array, 0));
     size_ = rows;
   }
 
-  void take_targets(const NamedTensors& arrays, bool required) {
+  void take_targets(bool required) {
     for (const Target& target : spec_.targets) {
-      const Tensor* array = find_array(arrays, target.names, false);
-      if (!array && !required) return targets_.clear();
-      if (!array)
+      const auto found = array_named(*source_, target.names, false);
+      if (!found && !required) return targets_.clear();
+      if (!found)
         throw Error(ErrorCode::bad_file,
                     fmt::format("has no array '{}' to train towards", fmt::join(target.names, "' or '")),
-                    where_, what_it_has(arrays, where_));
+                    where_, what_it_has(*source_));
+      const data::SourceArray& array = source_->arrays()[*found];
       const Shape sample = sample_of(target);
-      const Tensor rows = spec_.one_a_call && array->shape() == sample ? one_row(*array) : *array;
+      if (spec_.one_a_call && array.shape() == sample) {
+        take_only_target(target, *found);
+        continue;
+      }
       // Served, data may hold targets of a loss that was not named: there is no quality then.
-      if (!required && Shape(row_shape(rows)) != sample) return targets_.clear();
-      targets_.push_back(checked(rows, target.type.element, sample, true, target.names.front(), where_));
-      require_finite(targets_.back(), target.names.front());
-      if (target.classes > 0) require_labels(targets_.back(), target);
-      agree_on_size(rows.shape()[0], target.names.front());
+      if (!required && (array.single || array.row != sample)) return targets_.clear();
+      require_shape(*source_, *found, sample, true);
+      targets_.push_back({.column = add_column(*found, target.type.element), .own = {}});
+      agree_on_size(*found);
     }
+  }
+
+  // Of the only sample there is, without an axis that numbers it.
+  void take_only_target(const Target& target, std::size_t array) {
+    targets_.push_back({.column = {}, .own = one_row(whole(*source_, array, target.type.element))});
+    if (trains_) require_finite(targets_.back().own, array);
+    if (target.classes > 0) require_labels(targets_.back().own, numbers_below(1), target);
+    if (size_ != 1)
+      throw Error(ErrorCode::bad_file, fmt::format("has 1 samples, another array {}", size_),
+                  source_->place(array, 0));
   }
 
   // One such number makes the loss, and then every parameter, one: that would look like too large a learning
   // rate.
-  void require_finite(const Tensor& array, const std::string& name) const {
-    if (!trains_) return;
+  static constexpr const char* nan_is_meant = ", or give --allow-nan where the model takes such numbers";
+  void require_finite(const Tensor& array, std::size_t at) const {
     try {
-      data::require_finite(array, fmt::format("{}: array '{}'", where_, name));
+      data::require_finite(array, source_->place(at, 0));
     } catch (const Error& error) {
-      throw Error(error.code(), error.message(), error.where(),
-                  error.hint() + ", or give --allow-nan where the model takes such numbers");
+      throw Error(error.code(), error.message(), error.where(), error.hint() + nan_is_meant);
     }
+  }
+
+  // Inputs, then targets.
+  std::vector<const Taken*> taken_for(std::size_t tensors) const {
+    std::vector<const Taken*> taken;
+    for (const Taken& input : inputs_) taken.push_back(&input);
+    for (const Taken& target : targets_) taken.push_back(&target);
+    if (tensors > taken.size()) throw Error(ErrorCode::bad_file, "has no labels to train on", where_);
+    taken.resize(tensors);
+    return taken;
+  }
+
+  // Of each that is read; empty for the others.
+  std::vector<Tensor> read_rows(std::span<const std::int64_t> indices,
+                                const std::vector<const Taken*>& taken) const {
+    std::vector<Tensor> read(taken.size());
+    if (rows_->held()) return read;
+    std::vector<std::size_t> columns, places;
+    for (std::size_t i = 0; i < taken.size(); ++i)
+      if (taken[i]->column) columns.push_back(*taken[i]->column), places.push_back(i);
+    const std::vector<Tensor> rows = rows_->rows(indices, columns);
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      read[places[i]] = rows[i];
+      if (places[i] < inputs_.size()) continue;
+      const Target& target = spec_.targets[places[i] - inputs_.size()];
+      if (target.classes > 0) require_labels(rows[i], {indices.begin(), indices.end()}, target);
+    }
+    return read;
+  }
+
+  Truth truth_of(std::size_t k, std::span<const std::int64_t> indices) const {
+    const Taken& target = targets_[k];
+    if (!target.column) return {target.own, {indices.begin(), indices.end()}};
+    if (rows_->held()) return {rows_->column(*target.column), {indices.begin(), indices.end()}};
+    return {rows_->rows(indices, std::span(&*target.column, 1))[0],
+            numbers_below(static_cast<std::int64_t>(indices.size()))};
+  }
+
+  void check_all_labels() const {
+    for (std::size_t k = 0; k < targets_.size(); ++k)
+      if (spec_.targets[k].classes > 0 && targets_[k].column)
+        require_labels(rows_->column(*targets_[k].column), {}, spec_.targets[k]);
   }
 
   Shape sample_of(const Target& target) const {
@@ -209,12 +303,16 @@ class ArrayTask : public Task {
     return Shape(std::vector<std::int64_t>(extents.begin() + (spec_.one_a_call ? 0 : 1), extents.end()));
   }
 
-  void require_labels(const Tensor& labels, const Target& target) const {
+  // `rows`: the samples that they are of; none: all, in their order.
+  void require_labels(const Tensor& labels, const std::vector<std::int64_t>& rows,
+                      const Target& target) const {
+    const std::int64_t row = labels.element_count() / std::max<std::int64_t>(1, labels.shape()[0]);
     for (std::int64_t i = 0; i < labels.element_count(); ++i)
       if (const double label = labels.at(i); label < 0 || label >= static_cast<double>(target.classes))
         throw Error(ErrorCode::bad_file,
-                    fmt::format("element {} is {}, but the model tells {} classes apart: 0 to {}", i, label,
-                                target.classes, target.classes - 1),
+                    fmt::format("element {} is {}, but the model tells {} classes apart: 0 to {}",
+                                rows.empty() ? i : rows[static_cast<std::size_t>(i / row)] * row + i % row,
+                                label, target.classes, target.classes - 1),
                     fmt::format("{}: array '{}'", where_, target.names.front()));
   }
 
@@ -236,15 +334,15 @@ class ArrayTask : public Task {
 
   static constexpr std::size_t most_values = 20000;  // in a drawing
 
-  static workload::Regression regression_of(const Target& target, const Tensor& truth,
+  static workload::Regression regression_of(const Target& target, const Truth& truth,
                                             const Predictions& found) {
     workload::Regression regression{
         .quantity = target.names.front(), .unit = "", .truth = {}, .found = {}, .samples = {}};
-    const std::int64_t row = truth.element_count() / truth.shape()[0];
+    const std::int64_t row = truth.rows.element_count() / truth.rows.shape()[0];
     const Tensor& output = found.outputs[target.output];
     for (std::size_t i = 0; i < found.indices.size() && regression.truth.size() < most_values; ++i)
       for (std::int64_t k = 0; k < row && regression.truth.size() < most_values; ++k) {
-        regression.truth.push_back(truth.at(found.indices[i] * row + k));
+        regression.truth.push_back(truth.rows.at(truth.at[i] * row + k));
         regression.found.push_back(output.at(static_cast<std::int64_t>(i) * row + k));
         regression.samples.push_back(found.indices[i]);
       }
@@ -252,15 +350,15 @@ class ArrayTask : public Task {
   }
 
   // Of samples with one label each; where every pixel has one, there is no single answer to draw.
-  static void present_labels(page::Page& page, const Tensor& labels, const Predictions& found,
+  static void present_labels(page::Page& page, const Truth& labels, const Predictions& found,
                              const Tensor& scores) {
-    if (labels.element_count() != labels.shape()[0] || scores.type() != ElementType::f32) return;
+    if (labels.rows.element_count() != labels.rows.shape()[0] || scores.type() != ElementType::f32) return;
     workload::Classification classification{.labels = {},
                                             .scores = scores.as<float>(),
                                             .samples = {found.indices.begin(), found.indices.end()},
                                             .picture = {}};
-    for (const std::int64_t index : found.indices)
-      classification.labels.push_back(static_cast<std::int64_t>(labels.at(index)));
+    for (const std::int64_t index : labels.at)
+      classification.labels.push_back(static_cast<std::int64_t>(labels.rows.at(index)));
     workload::present_classification(page, classification);
   }
 
@@ -294,10 +392,12 @@ class ArrayTask : public Task {
   }
 
   ArrayTaskSpec spec_;
+  std::shared_ptr<const data::SampleSource> source_;
   std::string where_;
-  std::vector<Tensor> inputs_, targets_;
-  std::vector<bool> numbered_;  // by input: its first axis numbers the samples
-  std::int64_t size_ = -1;
+  std::vector<Taken> inputs_, targets_;
+  std::vector<data::SampleRows::Column> columns_;
+  std::unique_ptr<data::SampleRows> rows_;
+  std::int64_t size_ = -1, training_ = 0;
   bool trains_ = false;
 };
 
@@ -313,9 +413,15 @@ std::vector<workload::MetricSpec> metrics_of(const ArrayTaskSpec& spec) {
   return metrics;
 }
 
+std::unique_ptr<Task> make_array_task(const ArrayTaskSpec& spec,
+                                      std::shared_ptr<const data::SampleSource> source,
+                                      const std::string& where, const TaskSettings& settings) {
+  return std::make_unique<ArrayTask>(spec, std::move(source), where, settings);
+}
+
 std::unique_ptr<Task> make_array_task(const ArrayTaskSpec& spec, const NamedTensors& arrays,
                                       const std::string& where, const TaskSettings& settings) {
-  return std::make_unique<ArrayTask>(spec, arrays, where, settings);
+  return make_array_task(spec, data::source_of(arrays, where), where, settings);
 }
 
 }  // namespace superstep::run

@@ -1,10 +1,12 @@
-// A task over arrays that are in memory: what a user's own model is trained on.
+// A task over the arrays of a source: what a user's own model is trained on.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "superstep/file/source/sample_source.h"
 #include "superstep/run/task.h"
 #include "superstep/run/user/arrays.h"
 #include "superstep/transform/training/loss.h"
@@ -40,12 +42,17 @@ struct ArrayTaskSpec {
 // What the quality of such a task consists of, in its order.
 std::vector<workload::MetricSpec> metrics_of(const ArrayTaskSpec& spec);
 
-// Checks every array against the spec and converts it to the element type; an integer input takes only
-// whole numbers. Without targets in the arrays, or with targets of other shapes, the task has no labels,
-// which is an error where `settings.labels_required`. Throws Error (bad_file) naming `where` and the array.
+// Checks the arrays against the spec: all of their elements where they fit into the memory for data, else
+// those that are read, as they are read. An integer input takes only whole numbers. Without targets in the
+// arrays, or with targets of other shapes, the task has no labels, which is an error where
+// `settings.labels_required`. Throws Error (bad_file) naming file and array.
 //
 // Quality: rmse and mae of each term, or cross_entropy and accuracy (share of labels that have the highest
 // score).
+std::unique_ptr<Task> make_array_task(const ArrayTaskSpec& spec,
+                                      std::shared_ptr<const data::SampleSource> source,
+                                      const std::string& where, const TaskSettings& settings);
+// Over arrays in memory.
 std::unique_ptr<Task> make_array_task(const ArrayTaskSpec& spec, const NamedTensors& arrays,
                                       const std::string& where, const TaskSettings& settings);
 

@@ -5,10 +5,12 @@
 
 #include <algorithm>
 #include <charconv>
+#include <optional>
 #include <set>
 
 #include "superstep/base/random.h"
 #include "superstep/base/text.h"
+#include "superstep/file/source/forms.h"
 
 namespace superstep::run {
 namespace {
@@ -54,9 +56,45 @@ bool has_axes(const onnx::Port& port) { return port.has_shape && !port.extents.e
 
 bool starts_open(const onnx::Port& port) { return has_axes(port) && is_open(port.extents[0]); }
 
-const Tensor* array_for(const NamedTensors& arrays, const std::string& input, bool only_input) {
-  if (const auto found = arrays.find(input); found != arrays.end()) return &found->second;
-  return only_input && arrays.size() == 1 ? &arrays.begin()->second : nullptr;
+const data::SourceArray* array_for(const data::SampleSource* source, const std::string& input,
+                                   bool only_input) {
+  if (!source) return nullptr;
+  const auto& arrays = source->arrays();
+  if (const std::size_t found = data::find_array(*source, input); found < arrays.size())
+    return &arrays[found];
+  return only_input && arrays.size() == 1 ? arrays.data() : nullptr;
+}
+
+Shape without_first(const Shape& shape) {
+  return Shape(std::vector<std::int64_t>(shape.extents().begin() + 1, shape.extents().end()));
+}
+
+// The shape of a sample, where the file or `bindings` ("x=-1,3,224,224", "length=64") say all of it.
+std::optional<Shape> known_row(const onnx::Port& port, const std::vector<std::string>& bindings) {
+  if (!has_axes(port)) return std::nullopt;
+  std::vector<onnx::Extent> extents = port.extents;
+  for (const std::string& assignment : bindings) {
+    const std::size_t equals = assignment.find('=');
+    if (equals == std::string::npos) continue;
+    const std::vector<std::string> given = split(std::string_view(assignment).substr(equals + 1), ',');
+    const std::string name = assignment.substr(0, equals);
+    for (std::size_t axis = 0; axis < extents.size(); ++axis)
+      if (name == port.name && given.size() == extents.size())
+        extents[axis].value = std::max(extents[axis].value, extent_from(given[axis], assignment));
+      else if (!name.empty() && name == port.extents[axis].symbol && given.size() == 1)
+        extents[axis].value = extent_from(given[0], assignment);
+  }
+  std::vector<std::int64_t> row;
+  for (std::size_t axis = 1; axis < extents.size(); ++axis) {
+    if (is_open(extents[axis])) return std::nullopt;
+    row.push_back(extents[axis].value);
+  }
+  return Shape(row);
+}
+
+// Of pictures: bytes where the model counts, else shares of white.
+ElementType stored_type(const onnx::Port& port) {
+  return port.element && is_integer(*port.element) ? ElementType::u8 : ElementType::f32;
 }
 
 workload::PortSpec port_spec(const std::string& name, const graph::ValueType& type, bool batched) {
@@ -89,7 +127,7 @@ bool is_model_file(const std::string& name) { return name.ends_with(".onnx"); }
 
 UserModel::UserModel(UserModelSettings settings)
     : settings_(std::move(settings)), model_(onnx::Model::open(settings_.file)) {
-  if (!settings_.data.empty()) arrays_ = read_arrays(settings_.data);
+  if (!settings_.data.empty()) source_ = data::open_source(settings_.data, wanted_data());
   take_given_defaults();
   find_batch();
   for (const std::string& assignment : settings_.shapes) bind(assignment);
@@ -102,13 +140,31 @@ UserModel::UserModel(UserModelSettings settings)
   describe();
 }
 
+// What forms with a choice (the size of pictures, the columns of a table) make of their samples: the inputs
+// whose extents are known, and what the only term of the loss compares the first output with.
+data::SourceRequest UserModel::wanted_data() const {
+  data::SourceRequest request{.wanted = {}, .options = {}, .skip_broken = settings_.skip_broken};
+  for (const onnx::Port& port : model_.inputs())
+    if (const auto row = known_row(port, settings_.shapes))
+      request.wanted.push_back({.name = port.name, .type = stored_type(port), .row = *row});
+  if (model_.outputs().empty() || settings_.loss.find_first_of(":,") != std::string::npos) return request;
+  const onnx::Port& output = model_.outputs().front();
+  std::optional<Shape> row = known_row(output, {});
+  const bool classes = settings_.loss == "cross_entropy";
+  if (classes) row = !row || row->rank() < 2 ? Shape{} : without_first(*row);
+  if (!row) return request;
+  const ElementType bytes = row->rank() == 0 ? ElementType::i64 : ElementType::u8;
+  request.wanted.push_back({.name = "target", .type = classes ? bytes : ElementType::f32, .row = *row});
+  return request;
+}
+
 // An input with an initialiser is what an array of its name, or a binding of its extents, gives.
 void UserModel::take_given_defaults() {
   for (const onnx::Port& port : model_.defaults()) {
     const auto is_bound = [&](const std::string& assignment) {
       return assignment.starts_with(port.name + "=");
     };
-    if (arrays_.contains(port.name) || std::ranges::any_of(settings_.shapes, is_bound))
+    if (array_for(source_.get(), port.name, false) || std::ranges::any_of(settings_.shapes, is_bound))
       given_.insert(port.name);
   }
   if (!given_.empty()) model_ = onnx::Model::open(settings_.file, {given_.begin(), given_.end()});
@@ -164,7 +220,7 @@ bool UserModel::takes_one_a_call() const {
 
 bool UserModel::arrays_have_an_axis_more() const {
   for (const onnx::Port& port : model_.inputs())
-    if (const Tensor* array = array_for(arrays_, port.name, model_.inputs().size() == 1);
+    if (const data::SourceArray* array = array_for(source_.get(), port.name, model_.inputs().size() == 1);
         array && port.has_shape && !given_.contains(port.name) &&
         array->shape().rank() == static_cast<int>(port.extents.size()) + 1)
       return true;
@@ -196,7 +252,7 @@ void UserModel::bind(const std::string& assignment) {
 // Open extents that nobody bound, but for the batch, are those of the data.
 void UserModel::bind_to_data() {
   for (const onnx::Port& port : model_.inputs()) {
-    const Tensor* array = array_for(arrays_, port.name, model_.inputs().size() == 1);
+    const data::SourceArray* array = array_for(source_.get(), port.name, model_.inputs().size() == 1);
     if (!array) continue;
     std::vector<std::int64_t> given = array->shape().extents();
     auto& extents = shapes_[port.name];
@@ -345,10 +401,11 @@ const UserModel::Port& UserModel::output_of(const transform::LossTerm& term) con
 // As large as the training samples allow.
 std::int64_t UserModel::usual_batch() const {
   for (std::size_t i = 0; i < inputs_.size(); ++i)
-    if (const Tensor* array = array_for(arrays_, inputs_[i].name, inputs_.size() == 1);
-        array && inputs_[i].batched && array->shape().rank() > 0) {
-      const double training = ArrayTaskSpec().training_share * static_cast<double>(array->shape()[0]);
-      return std::clamp<std::int64_t>(static_cast<std::int64_t>(training), 1, default_batch);
+    if (const data::SourceArray* array = array_for(source_.get(), inputs_[i].name, inputs_.size() == 1);
+        array && inputs_[i].batched && !array->single) {
+      const std::int64_t training =
+          data::training_rows(*source_, array->rows, ArrayTaskSpec().training_share);
+      return std::clamp<std::int64_t>(training, 1, default_batch);
     }
   return default_batch;
 }
@@ -439,10 +496,10 @@ void UserModel::require_trainable() const {
 std::unique_ptr<Task> UserModel::open_task(const TaskSettings& settings) const {
   if (settings.labels_required) require_trainable();
   if (!settings_.data.empty())
-    return make_array_task(task_spec(), arrays_, settings_.data.string(), settings);
+    return make_array_task(task_spec(), source_, settings_.data.string(), settings);
   if (settings.labels_required)
     throw Error(ErrorCode::invalid_argument, "a model file is trained on data of your own", "--data",
-                fmt::format("a file with the arrays {} and target, a row a sample (.npz, .h5)",
+                fmt::format("files with the arrays {} and target, a row a sample: docs/your-data.md",
                             fmt::join(names_of(model_.inputs()), ", ")));
   const std::int64_t samples =
       settings.samples > 0 ? settings.samples : std::max<std::int64_t>(1, fixed_batch_);

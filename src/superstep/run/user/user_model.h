@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "superstep/file/source/request.h"
 #include "superstep/onnx/model.h"
 #include "superstep/run/user/array_task.h"
 #include "superstep/run/user/arrays.h"
@@ -31,6 +32,7 @@ struct UserModelSettings {
   onnx::TrainChoice choice;    // initialisers that are trained beside the weights, and weights that are not
   std::filesystem::path data;  // arrays by the names of the inputs and of the targets; may be empty
   bool allow_not_finite = false;  // NaN and infinities in arrays that are trained on
+  bool skip_broken = false;       // samples that cannot be read are left out
 };
 
 // "NODE=100" or "NODE=all", as --bound takes them. Throws Error (invalid_argument).
@@ -87,6 +89,7 @@ class UserModel {
   };
 
   onnx::ImportOptions options(std::int64_t batch) const;
+  data::SourceRequest wanted_data() const;
   onnx::Model::WithInitializers imported(std::int64_t batch) const;
   void take_given_defaults();
   bool is_whole(const onnx::Port& port) const;
@@ -121,7 +124,7 @@ class UserModel {
   std::set<std::string> rows_;  // outputs whose first extent is the batch, of a file that leaves it open
   std::vector<std::string> whole_outputs_;
   std::string why_fixed_, why_not_served_;
-  NamedTensors arrays_;
+  std::shared_ptr<const data::SampleSource> source_;  // null: no data
   std::vector<Port> inputs_, outputs_;
   std::vector<onnx::Initializer> initializers_;
   transform::LossSpec loss_;

@@ -9,7 +9,7 @@
 
 #include "superstep/baseline/xray/cookiebox.h"
 #include "superstep/baseline/xray/cookiebox_fit.h"
-#include "superstep/file/hdf5/hdf5.h"
+#include "superstep/file/source/forms.h"
 #include "superstep/op/window/pooling.h"
 #include "superstep/physics/stream_blocks.h"
 #include "superstep/workload/layers.h"
@@ -218,8 +218,7 @@ std::string present_shots(const Tensor& counts, const Tensor& densities, const P
 // The generator names data sets after their part; of a file with both the training part is read.
 std::string part_in(const std::filesystem::path& path) {
   if (path.empty()) return "train";
-  const data::Hdf5File file(path);
-  return file.contains("X_test") && !file.contains("X_train") ? "test" : "train";
+  return data::has_array(path, "X_test") && !data::has_array(path, "X_train") ? "test" : "train";
 }
 
 // The ring has no first spectrometer and no sense, and energies no direction: what is turned by whole angles

@@ -10,7 +10,6 @@
 
 #include "superstep/baseline/xray/pca.h"
 #include "superstep/baseline/xray/pca_quality.h"
-#include "superstep/file/hdf5/hdf5.h"
 #include "superstep/op/elementwise/arithmetic.h"
 #include "superstep/op/move/movement.h"
 #include "superstep/op/move/view.h"
@@ -225,16 +224,16 @@ std::string present_frames(const Tensor& frames, const Predictions& found, page:
 
 std::unique_ptr<Task> open_frames(const TaskSettings& settings, const Options& model) {
   const PcaSizes sizes = pca_sizes(model);
-  // Speckle has no scans: files of it are split frame by frame.
-  const bool scans = settings.data.empty() || data::Hdf5File(settings.data).contains("scan");
   return open_table_task(
       {.generator = "pca-compress-128",
        .settings = {"window=" + model.text("side"), "points=1280", "photons=1e6"},
        .default_samples = 1280,
-       .group = scans ? "scan" : "",
+       .group = "scan",
+       .group_required = false,  // speckle has no scans
        .inputs = {{"frame"}},
        .targets = {},
        .more = {},
+       .looks_at_all = true,  // their mean
        .quality =
            [sizes](const Fields& fields, std::span<const std::int64_t> indices,
                    std::span<const Tensor> outputs) {

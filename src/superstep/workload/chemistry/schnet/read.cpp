@@ -8,7 +8,7 @@
 #include "superstep/file/atoms/clusters.h"
 #include "superstep/file/atoms/extxyz.h"
 #include "superstep/file/form.h"
-#include "superstep/file/hdf5/hdf5.h"
+#include "superstep/file/source/array_file.h"
 #include "superstep/workload/chemistry/schnet/schnet.h"
 #include "superstep/workload/generated.h"
 
@@ -81,7 +81,7 @@ std::vector<Cluster> clusters_of(const Fields& fields, const std::string& where)
 }
 
 std::vector<Cluster> read_hdf5_clusters(const std::filesystem::path& path, std::int64_t limit) {
-  const data::Hdf5File file(path);
+  const data::ArrayFile file(path);
   Fields fields;
   const std::int64_t any[] = {-1, -1};
   const Tensor z = file.read("z", ElementType::i32, any);

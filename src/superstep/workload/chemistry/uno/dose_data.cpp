@@ -11,7 +11,7 @@
 #include "superstep/baseline/regression.h"
 #include "superstep/baseline/trees.h"
 #include "superstep/file/check.h"
-#include "superstep/file/hdf5/hdf5.h"
+#include "superstep/file/source/array_file.h"
 #include "superstep/physics/chemistry/uno_tables.h"
 #include "superstep/workload/chemistry/uno/dose.h"
 #include "superstep/workload/metrics.h"
@@ -153,7 +153,7 @@ void require_table(const Tensor& table, const char* name, std::int64_t columns, 
     refuse(fmt::format("table '{}' is {}, not [., {}]", name, to_string(table.shape()), columns), where);
 }
 
-Fields read_fields(const TaskSettings& settings, const data::Hdf5File& file) {
+Fields read_fields(const TaskSettings& settings, const data::ArrayFile& file) {
   const std::pair<const char*, ElementType> wanted[] = {
       {"cell_index", ElementType::i32},  {"drug1_index", ElementType::i32}, {"drug2_index", ElementType::i32},
       {"dose1", ElementType::f32},       {"dose2", ElementType::f32},       {"growth", ElementType::f32},
@@ -189,7 +189,7 @@ DoseData dose_data(const TaskSettings& settings) {
     made.fields = generated_fields(*generator, settings, default_rows);
     made.tables.where = generated_source(settings);
   } else {
-    const data::Hdf5File file(settings.data);
+    const data::ArrayFile file(settings.data);
     for (const char* name : table_names) tables.emplace(name, file.read(name, ElementType::f32));
     made.fields = read_fields(settings, file);
     made.tables.where = settings.data.string();

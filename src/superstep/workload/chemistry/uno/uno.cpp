@@ -223,7 +223,7 @@ std::unique_ptr<Task> open_uno(const TaskSettings& settings, const Options& mode
   if (by_dose(model)) return open_uno_dose(settings);
   if (settings.data.empty())
     return std::make_unique<UnoTask>(generated_rows(settings), 0, generated_source(settings));
-  return std::make_unique<UnoTask>(baseline::read_uno(settings.data, settings.labels_required),
+  return std::make_unique<UnoTask>(baseline::read_uno(settings.data, settings.labels_required, false),
                                    settings.samples, settings.data.string());
 }
 

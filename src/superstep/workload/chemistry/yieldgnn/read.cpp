@@ -10,7 +10,7 @@
 #include "superstep/baseline/in_file.h"
 #include "superstep/file/csv.h"
 #include "superstep/file/form.h"
-#include "superstep/file/hdf5/hdf5.h"
+#include "superstep/file/source/array_file.h"
 #include "superstep/physics/chemistry/smiles.h"
 #include "superstep/physics/row_writer.h"
 #include "superstep/workload/chemistry/yieldgnn/yieldgnn.h"
@@ -239,7 +239,7 @@ std::vector<Reaction> reactions_of(const Fields& fields, const std::string& wher
 }
 
 std::vector<Reaction> read_hdf5(const std::filesystem::path& path) {
-  const data::Hdf5File file(path);
+  const data::ArrayFile file(path);
   Fields fields;
   const std::int64_t any[] = {-1, 4};
   fields.emplace("conditions", file.read("conditions", ElementType::i32, any));

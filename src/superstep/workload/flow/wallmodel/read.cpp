@@ -7,7 +7,7 @@
 #include "superstep/file/check.h"
 #include "superstep/file/csv.h"
 #include "superstep/file/form.h"
-#include "superstep/file/hdf5/hdf5.h"
+#include "superstep/file/source/array_file.h"
 #include "superstep/physics/flow/wall_flow.h"
 #include "superstep/physics/flow/wall_generator.h"
 #include "superstep/workload/flow/wallmodel/wallmodel.h"
@@ -68,7 +68,7 @@ class TableOfPoints {
 };
 
 Fields read_arrays(const std::filesystem::path& path, std::int64_t width) {
-  const data::Hdf5File file(path);
+  const data::ArrayFile file(path);
   const std::int64_t any[] = {-1, -1};
   Fields fields;
   const Tensor features = file.read("features", ElementType::f32, any);

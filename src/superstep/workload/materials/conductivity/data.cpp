@@ -8,8 +8,8 @@
 #include "superstep/baseline/regression.h"
 #include "superstep/file/csv.h"
 #include "superstep/file/form.h"
-#include "superstep/file/hdf5/hdf5.h"
 #include "superstep/file/image_stack.h"
+#include "superstep/file/source/array_file.h"
 #include "superstep/physics/materials/conductivity.h"
 #include "superstep/physics/stream_blocks.h"
 #include "superstep/workload/materials/conductivity/conductivity.h"
@@ -88,7 +88,7 @@ bool is_stack(const fs::path& path) {
 void add_conductivities(Fields& fields, const TaskSettings& settings) {
   const std::int64_t count = fields.at("image").shape()[0];
   if (!is_stack(settings.data)) {
-    const data::Hdf5File file(settings.data);
+    const data::ArrayFile file(settings.data);
     const std::int64_t one_each[] = {count};
     fields.emplace("sigma", file.read("sigma", ElementType::f32, one_each));
     if (settings.labels_required || file.contains("sigma_eff"))

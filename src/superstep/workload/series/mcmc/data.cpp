@@ -5,7 +5,7 @@
 #include "superstep/file/check.h"
 #include "superstep/file/csv.h"
 #include "superstep/file/form.h"
-#include "superstep/file/hdf5/hdf5.h"
+#include "superstep/file/source/array_file.h"
 #include "superstep/physics/returns.h"
 #include "superstep/workload/series/mcmc/mcmc.h"
 
@@ -63,7 +63,7 @@ Fields read_table(const std::filesystem::path& path) {
 }
 
 Fields read_arrays(const std::filesystem::path& path) {
-  const data::Hdf5File file(path);
+  const data::ArrayFile file(path);
   const std::int64_t lags[] = {-1, lag_count};
   Fields fields;
   fields.emplace("x", file.read("x", ElementType::f32, lags));

@@ -20,8 +20,8 @@ constexpr std::int64_t generated_patches = 20000;
 constexpr double bragg_training_share = 0.8;
 
 // The network itself adds the half that sets its centre: labels are as the files have them.
-data::BraggDatasetSettings dataset_settings(bool labels_required) {
-  return {.centered_labels = false, .labels_required = labels_required};
+data::BraggDatasetSettings dataset_settings(bool labels_required, double memory = 0) {
+  return {.centered_labels = false, .labels_required = labels_required, .labels = {}, .memory = memory};
 }
 
 class BraggTask : public Task {
@@ -39,6 +39,9 @@ class BraggTask : public Task {
 
   std::int64_t size() const override { return size_; }
   std::int64_t training_count() const override { return training_; }
+
+  bool reads_as_it_goes() const override { return data_.reads_as_it_goes(); }
+  data::ForcedOrder forced_order() const override { return data_.forced_order(); }
 
   void fill(std::span<const std::int64_t> indices, std::uint64_t epoch, bool augment,
             std::span<Tensor> tensors) const override {
@@ -147,8 +150,9 @@ std::vector<Metric> bragg_error_metrics(std::vector<double> errors) {
 std::unique_ptr<Task> open_bragg_peaks(const TaskSettings& settings, const Options&) {
   if (!settings.data.empty())
     return std::make_unique<BraggTask>(
-        data::BraggDataset::open(settings.data, dataset_settings(settings.labels_required)), settings,
-        settings.data.string());
+        data::BraggDataset::open(settings.data,
+                                 dataset_settings(settings.labels_required, settings.data_memory)),
+        settings, settings.data.string());
   const auto count = settings.samples > 0 ? settings.samples : generated_patches;
   data::BraggPatchSettings patches;
   patches.margin = 1;

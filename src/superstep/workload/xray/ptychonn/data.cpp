@@ -10,7 +10,7 @@
 #include "superstep/base/system/interrupt.h"
 #include "superstep/baseline/ptychography/epie.h"
 #include "superstep/baseline/ptychography/epie_compare.h"
-#include "superstep/file/hdf5/hdf5.h"
+#include "superstep/file/source/forms.h"
 #include "superstep/physics/fft.h"
 #include "superstep/physics/xray/ptycho.h"
 #include "superstep/physics/xray/ptycho_probe.h"
@@ -205,11 +205,16 @@ References mean_and_reconstruction(const TableSamples& samples, const ProbeOf& p
 
 ProbeOf probe_in_file(const std::filesystem::path& path) {
   return [path](std::int64_t scan) -> std::optional<data::ComplexField> {
-    const data::Hdf5File file(path);
-    if (!file.contains("probe")) return std::nullopt;
-    const std::int64_t any[] = {-1, -1, -1, 2};
-    if (scan >= file.require_shape("probe", any).shape[0]) return std::nullopt;
-    const Tensor probe = file.read_rows("probe", ElementType::f32, scan, 1);
+    const std::unique_ptr<data::SampleSource> source = data::open_source(path);
+    const std::size_t at = data::find_array(*source, "probe");
+    if (at == source->arrays().size()) return std::nullopt;
+    const data::SourceArray& array = source->arrays()[at];
+    if (array.single || array.row.rank() != 3 || array.row[2] != 2)
+      throw Error(ErrorCode::bad_file,
+                  fmt::format("its shape is {}, not [any,any,any,2]", to_string(array.shape())),
+                  source->place(at, 0));
+    if (scan >= array.rows) return std::nullopt;
+    const Tensor probe = data::read_rows(*source, at, std::span(&scan, 1)).converted(ElementType::f32);
     const auto* values = reinterpret_cast<const std::complex<float>*>(probe.bytes());
     return data::ComplexField(values, values + probe.element_count() / 2);
   };

@@ -56,6 +56,8 @@ install(FILES ${CMAKE_BINARY_DIR}/poplar-config.cmake ${CMAKE_BINARY_DIR}/poplar
   DESTINATION ${poplar_package} COMPONENT poplar)
 configure_file(cmake/poplar.pc.in ${CMAKE_BINARY_DIR}/poplar.pc @ONLY)
 install(FILES ${CMAKE_BINARY_DIR}/poplar.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT poplar)
+# The studies and the published rows, to begin studies of one's own with; the program has them built in.
+install(DIRECTORY studies data/published DESTINATION ${CMAKE_INSTALL_DATADIR}/superstep)
 install(FILES LICENSE CHANGELOG.md SECURITY.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
 
 # Manual pages and completion are written by the program when it is installed.

@@ -94,7 +94,8 @@ double read_rows(const data::SampleSource& source, const std::vector<std::int64_
 void measure(const std::string& path, int threads, std::int64_t batch) {
   ThreadPool pool(threads);
   const std::vector<std::filesystem::path> files = files_of(path);
-  const std::unique_ptr<data::SampleSource> source = data::open_source(path);
+  const std::unique_ptr<data::SampleSource> source =
+      data::open_source(path, {.wanted = {}, .options = {{"fit", "first"}}});
   std::int64_t rows = 0;
   for (const data::SourceArray& array : source->arrays()) rows = std::max(rows, array.rows);
   std::vector<std::int64_t> in_order(static_cast<std::size_t>(rows));

@@ -135,7 +135,8 @@ TEST(Baseline, BadInputIsAClearError) {
   expect_refused(folder, "baseline braggnn --input none.h5", 1, {"none.h5", "no such file"});
   expect_refused(folder, "baseline bragnn --input none.h5", 2, {"'braggnn'"});
   std::ofstream(folder / "text.h5") << "not data";
-  expect_refused(folder, "baseline braggnn --input text.h5", 1, {"text.h5", "not an HDF5 file"});
+  expect_refused(folder, "baseline braggnn --input text.h5", 1,
+                 {"text.h5", "this is a text, not a file of arrays or samples"});
   run_program(folder / "", "generate braggnn --samples 200 --out peaks.h5");
   std::filesystem::resize_file(folder / "peaks.h5", 50000);
   expect_refused(folder, "baseline braggnn --input peaks.h5", 1, {"peaks.h5", "cut short"});

@@ -11,6 +11,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <thread>
+#include <tuple>
 
 #include "superstep/file/hdf5/hdf5.h"
 #include "superstep/file/safetensors.h"
@@ -126,23 +127,37 @@ int stop_program(const fs::path& folder, const std::vector<std::string>& argumen
   return status;
 }
 
-class Stopped : public Train, public ::testing::WithParamInterface<int> {};
+// By this signal, with the samples in memory or read as they are trained on.
+class Stopped : public Train, public ::testing::WithParamInterface<std::tuple<int, bool>> {};
 
 TEST_P(Stopped, ResumesToTheSameWeights) {
   ASSERT_EQ(train("--out whole").code, 0);
+  const auto [signal, reads] = GetParam();
   const fs::path checkpoints = folder_ / "cut" / "checkpoints";
-  const int status = stop_program(folder_ / "",
-                                  {"train", "braggnn", "--data", "peaks.h5", "--batch", "64", "--epochs", "3",
-                                   "--threads", "2", "--out", "cut", "--checkpoint-seconds", "0"},
-                                  GetParam(), [&] {
-                                    return fs::exists(checkpoints) && !fs::is_empty(checkpoints) &&
-                                           !last_checkpoint(folder_ / "cut").empty();
-                                  });
+  std::vector<std::string> arguments{"train",
+                                     "braggnn",
+                                     "--data",
+                                     "peaks.h5",
+                                     "--batch",
+                                     "64",
+                                     "--epochs",
+                                     "3",
+                                     "--threads",
+                                     "2",
+                                     "--out",
+                                     "cut",
+                                     "--checkpoint-seconds",
+                                     "0"};
+  if (reads) arguments.insert(arguments.end(), {"--data-memory", "1K", "--data-threads", "3"});
+  const int status = stop_program(folder_ / "", arguments, signal, [&] {
+    return fs::exists(checkpoints) && !fs::is_empty(checkpoints) && !last_checkpoint(folder_ / "cut").empty();
+  });
   const bool failed = WIFEXITED(status) && WEXITSTATUS(status) != 0;
-  if (GetParam() == SIGINT && failed) {
+  if (signal == SIGINT && failed) {
     EXPECT_EQ(WEXITSTATUS(status), 130);
   }
-  const Outcome resumed = run("train braggnn --resume cut");
+  const Outcome resumed =
+      run(std::string("train braggnn --resume cut") + (reads ? " --data-memory 100K --data-threads 5" : ""));
   ASSERT_EQ(resumed.code, 0) << resumed.errors;
   expect_same_states(folder_ / "whole", folder_ / "cut");
   // Every epoch is in the log once, whatever was logged before the stop.
@@ -155,7 +170,8 @@ TEST_P(Stopped, ResumesToTheSameWeights) {
   EXPECT_EQ(epochs, (std::vector<int>{1, 2, 3}));
 }
 
-INSTANTIATE_TEST_SUITE_P(Signals, Stopped, ::testing::Values(SIGINT, SIGKILL));
+INSTANTIATE_TEST_SUITE_P(Signals, Stopped,
+                         ::testing::Combine(::testing::Values(SIGINT, SIGKILL), ::testing::Bool()));
 
 TEST_F(Train, ReachesATargetAndSaysSo) {
   const Outcome outcome = train("--until error_px_mean=5");

@@ -273,6 +273,14 @@ TEST_F(FormsOfData, FoldersThatSayWhatTrains) {
   const auto source = data::open_source(folder / "split", wanted_pictures());
   for (std::int64_t row = 0; row < pictures; ++row)
     EXPECT_EQ(number_of(*source, row) < 40, row < task->training_count()) << row;
+  TrainSettings few = classifier("split");
+  few.samples = 20;
+  few.steps = 2;
+  std::vector<std::string> said;
+  train(few, {.tell = [&](const std::string& line) { said.push_back(line); }});
+  EXPECT_TRUE(std::ranges::any_of(said, [](const std::string& line) {
+    return line.find("none is left to validate on") != std::string::npos;
+  }));
 }
 
 // Patients of two sites are others, however each numbers its own; what trains comes first.

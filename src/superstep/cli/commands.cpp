@@ -94,6 +94,8 @@ std::vector<Command> of_measurements() {
       {"bench", "time primitives and workloads by one protocol", declare_bench},
       {"profile", "show where the time of a step goes: a page, a trace, shares of the hardware's limits",
        declare_profile},
+      {"study", "repeat a paper's table or figure: published, predicted and measured here, on one page",
+       nullptr, true, false, "extra"},
       {"scale", "measure training on several ranks: efficiency, communication, waiting", declare_scale},
       {"compare", "compare two sets of results: which differences are beyond the noise", declare_compare},
       {"records", "list, show, export and import what was measured so far", declare_records},

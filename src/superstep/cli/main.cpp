@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <new>
 #include <string_view>
 #include <system_error>
@@ -131,6 +132,8 @@ int report(const std::system_error& error) {
   if (error.code() == std::errc::too_many_files_open)
     return report(
         Error(ErrorCode::io, error.code().message(), {}, "raise the limit on open files (ulimit -n)"));
+  if (const auto* const of_file = dynamic_cast<const std::filesystem::filesystem_error*>(&error))
+    return report(Error(ErrorCode::io, error.code().message(), of_file->path1().string()));
   if (error.code() != std::errc::resource_unavailable_try_again) {
     tell(fmt::format("superstep: error: {}\n", error.what()));
     return exit_failed;

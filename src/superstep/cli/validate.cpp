@@ -1,4 +1,4 @@
-// superstep validate FILE.csv: predictions beside published numbers.
+// superstep validate [FILE.csv]: predictions beside published numbers.
 #include "superstep/lab/validate/validate.h"
 
 #include <fmt/format.h>
@@ -12,6 +12,7 @@
 #include "superstep/cli/command.h"
 #include "superstep/cli/shared/outcome.h"
 #include "superstep/lab/validate/application_rows.h"
+#include "superstep/lab/validate/published.h"
 #include "superstep/lab/validate/stack_fit.h"
 #include "superstep/lab/validate/tables/report.h"
 #include "superstep/machine/ipu/kept_plans.h"
@@ -31,7 +32,8 @@ constexpr const char* footer =
     "(workload, machine, metric, value).\nNothing is fitted to a row: constants come from the machine file, "
     "and "
     "`superstep list machines --constants` shows which of them are open.\n"
-    "Examples:\n  superstep validate ops.csv --verbose\n  superstep validate results.csv --on gc200    its "
+    "Examples:\n  superstep validate                         the papers' rows\n  superstep validate ops.csv "
+    "--verbose\n  superstep validate results.csv --on gc200    its "
     "rows alone, with their errors\n"
     "  superstep validate --tables measurements --folds model,machine --out accuracy.md";
 
@@ -144,7 +146,8 @@ void print_stack_fit(const lab::StackFit& fit) {
 }
 
 void fit(const Arguments& arguments, const lab::ValidateOptions& options) {
-  const lab::PublishedTable table(arguments.file);
+  const lab::PublishedTable table =
+      arguments.file.empty() ? lab::published_results() : lab::PublishedTable(arguments.file);
   if (lab::has_application_rows(table)) return print_stack_fit(lab::fit_stacks(table, arguments.fit));
   print_fit(lab::fit_open_constants(arguments.file, options, arguments.fit));
 }
@@ -161,14 +164,15 @@ void validate_tables(const Arguments& arguments) {
 }
 
 void validate(const Arguments& arguments) {
-  if (arguments.file.empty() == arguments.tables.empty())
-    throw Error(ErrorCode::invalid_argument, "needs a file of rows, or a folder of tables", "validate",
-                "superstep validate ROWS.csv, or superstep validate --tables DIR");
+  if (!arguments.file.empty() && !arguments.tables.empty())
+    throw Error(ErrorCode::invalid_argument, "takes a file of rows or a folder of tables, not both",
+                "validate", "superstep validate ROWS.csv, or superstep validate --tables DIR");
   if (!arguments.tables.empty()) return validate_tables(arguments);
   const lab::ValidateOptions options{arguments.machine, arguments.family, thread_count()};
   if (arguments.fit > 0) return fit(arguments, options);
   const machine::ipu::KeptPlans kept;
-  const lab::Validation validation = lab::validate(arguments.file, options);
+  const lab::Validation validation = lab::validate(
+      arguments.file.empty() ? lab::published_results() : lab::PublishedTable(arguments.file), options);
   if (!common().quiet) {
     // Applications are few, and each is a story of its own; operators are summed up.
     if (arguments.verbose || validation.with_interval() > 0) print_rows(validation, arguments.verbose);
@@ -191,11 +195,15 @@ void validate(const Arguments& arguments) {
 
 void declare_validate(CLI::App& command) {
   const auto arguments = std::make_shared<Arguments>();
-  command.add_option("file", arguments->file, "CSV of published rows")->type_name("FILE");
+  command
+      .add_option("file", arguments->file,
+                  "CSV of published rows; without it, those of the papers that are built in")
+      ->type_name("FILE");
   command
       .add_option("--tables", arguments->tables,
                   "a folder of tables of measurements, with machines-facts.csv and models.csv beside them")
-      ->type_name("DIR");
+      ->type_name("DIR")
+      ->check(CLI::ExistingDirectory);
   command
       .add_option(
           "--folds", arguments->folds,

@@ -2,15 +2,9 @@
 // put into the program when it is built.
 #pragma once
 
-#include <span>
-#include <string_view>
+#include "superstep/base/built_in.h"
 
 namespace superstep::machine {
-
-struct BuiltIn {
-  std::string_view id;  // the file's name without its ending
-  std::string_view text;
-};
 
 std::span<const BuiltIn> built_in_files();
 std::span<const BuiltIn> operator_list_files();

@@ -7,13 +7,15 @@ void declare_workflow(CLI::App& command);
 void declare_design(CLI::App& command);
 void declare_md(CLI::App& command);
 void declare_openmp(CLI::App& command);
+void declare_study(CLI::App& command);
 
 const Wing& this_wing() {
   static const Wing wing{"extra",
                          {{"workflow", declare_workflow},
                           {"design", declare_design},
                           {"md", declare_md},
-                          {"openmp", declare_openmp}}};
+                          {"openmp", declare_openmp},
+                          {"study", declare_study}}};
   return wing;
 }
 

@@ -44,7 +44,7 @@ class Scratch {
 };
 
 int run_and_wait(const std::vector<std::string>& command, const fs::path& errors) {
-  const auto child = start_process(command, errors);
+  const auto child = start_process(command, errors, Outlives::no);
   if (!child)
     throw Error(ErrorCode::io, fmt::format("cannot be started again: {}", std::strerror(child.error())),
                 command[0]);

@@ -7,6 +7,7 @@
 #include <cstdlib>
 
 #include "superstep/base/text.h"
+#include "superstep/lab/primitive/prediction.h"
 #include "superstep/lab/validate/primitive_graph.h"
 #include "superstep/workload/workload.h"
 
@@ -32,9 +33,12 @@ struct StepTime {
 };
 
 // Primitives are timed on the machine; a model is fed by its host, unless a note says "pipeline not counted".
-StepTime step_time(const Prediction& prediction, const std::string& metric, const std::string& note) {
+// Of a primitive, or where a metric says so, of the machine alone; else with the host that feeds it.
+StepTime step_time(const Prediction& prediction, bool primitive, const std::string& metric,
+                   const std::string& note) {
   const machine::FedInterval& fed = prediction.fed;
-  if (metric.starts_with("time") || metric == "compute_utilization" || metric == "compute_rate") {
+  if (primitive || metric.starts_with("time") || metric == "compute_utilization" ||
+      metric == "compute_rate") {
     const double up = std::exp(prediction.uncertainty), seconds = prediction.step_seconds;
     return {seconds,
             seconds / up,
@@ -85,6 +89,16 @@ RowPrediction first_epoch(const RowRun& run, double samples, const StepTime& tim
 
 }  // namespace
 
+double scale_of_unit(const std::string& unit) {
+  return unit == "ms" ? 1e3 : unit == "us" ? 1e6 : unit == "%" ? 100 : unit == "TFLOPS" ? 1e-12 : 1;
+}
+
+double epoch_samples_of(const std::string& note) {
+  constexpr double of_the_table = 19968;  // rows that do not say it are of Chan's table in ANL-23/15
+  const std::size_t digits = note.find_first_of("0123456789");
+  return digits == std::string::npos ? of_the_table : std::atof(note.c_str() + digits);
+}
+
 bool has_application_rows(const PublishedTable& table) {
   return table.has("workload") && table.has("metric") && table.has("value") && table.has("machine");
 }
@@ -126,16 +140,6 @@ std::string misfit_of(const machine::Answer& answer) {
 
 namespace {
 
-// "allreduce-64.5M" or "allreduce-16777216": values of the message; 0 where it is not one.
-double values_of_message(const std::string& workload) {
-  constexpr std::string_view prefix = "allreduce-";
-  if (!workload.starts_with(prefix)) return 0;
-  char* end = nullptr;
-  const double number = std::strtod(workload.c_str() + prefix.size(), &end);
-  const std::string unit = end;
-  return number * (unit.empty() ? 1 : unit == "K" ? 1e3 : unit == "M" ? 1e6 : unit == "G" ? 1e9 : 0);
-}
-
 // "ratio_to_a100" -> the machine of that name, or the smaller one of its kind.
 std::string other_machine(const std::string& metric) {
   const std::string name = metric.substr(std::string_view("ratio_to_").size());
@@ -148,16 +152,16 @@ RowPrediction ApplicationRows::collective(std::size_t row) {
   const double values = values_of_message(table_.text(row, "workload"));
   if (values <= 0 || table_.text(row, "metric") != "bandwidth_utilization")
     return refusal("this collective is not covered");
-  const auto model = machine::cost_model(machine::find_machine(machine_of_row(table_.text(row, "machine"))));
   const auto units = static_cast<int>(table_.integer(row, "units", 1));
   const double bytes = values * (table_.text(row, "precision") == "fp16" ? 2 : 4), n = units;
-  const double seconds = model->all_reduce_seconds(bytes, units) + model->collective_call_seconds(units);
+  const double seconds =
+      all_reduce_seconds(machine::find_machine(machine_of_row(table_.text(row, "machine"))), bytes, units);
   const double bus = bytes / seconds * 2 * (n - 1) / n;
   // B/s, data sheets: all links of an IPU, both ways; NVLink of a V100, both ways, or of an A100, one way.
   const double links = is_ipu(table_.text(row, "machine")) ? 320e9 : 300e9;
   const double value = 100 * bus / links;
-  // The interval has no source: chosen.
-  return {value, value * 0.6, value * 1.6, "bus bandwidth of the better of ring and tree over the link peak"};
+  return {value, value * collective_interval.slower, value * collective_interval.faster,
+          "bus bandwidth of the better of ring and tree over the link peak"};
 }
 
 // The other side of a ratio: the same configuration on the other machine, or in the other precision. A
@@ -267,15 +271,13 @@ RowPrediction ApplicationRows::from_run(std::size_t row, const std::string& metr
     return refusal("no cost model for " + join(prediction.unsupported, ", "));
   if (!prediction.fits) return refusal(misfit_of(answer));
   const std::string& note = table_.text(row, "note");
-  const StepTime time = step_time(prediction, metric, note);
+  const bool primitive = known_workload(run.workload).empty();
+  if (primitive && (metric == "throughput" || metric == "epoch_time" || metric == "latency_per_sample"))
+    return refusal("of a primitive a compute_rate, a compute_utilization or a step_time is predicted");
+  const StepTime time = step_time(prediction, primitive, metric, note);
   const std::string reason = fmt::format("{}{}bound by {}", assumed_of(answer),
                                          run.stack.empty() ? "" : run.stack + ", ", time.bound_by);
-  // From SI to the row's own unit.
-  const double scale = unit == "ms"       ? 1e3
-                       : unit == "us"     ? 1e6
-                       : unit == "%"      ? 100
-                       : unit == "TFLOPS" ? 1e-12
-                                          : 1;
+  const double scale = scale_of_unit(unit);
   const double samples = prediction.samples * (run.packed ? answer.configuration.packed_samples : 1);
   if (metric == "throughput") return rate_of(samples, time, reason);
   if (metric == "throughput_first_epoch") return first_epoch(run, samples, time, reason);
@@ -286,12 +288,8 @@ RowPrediction ApplicationRows::from_run(std::size_t row, const std::string& metr
   if (metric == "compute_utilization") return rate_of(prediction.peak_seconds * scale, time, reason);
   if (metric == "compute_rate") return rate_of(prediction.flops * scale, time, reason);
   if (metric == "epoch_time") {
-    // "training part of an epoch: 19968 of 20608 samples"
-    const std::size_t digits = note.find_first_of("0123456789");
-    const double of_epoch = digits == std::string::npos ? 19968 : std::atof(note.c_str() + digits);
-    const double things =
-        known_workload(run.workload).empty() ? 1 : workload::find_workload(run.workload).things_a_sample;
-    return time_of(of_epoch / things / prediction.samples, time, reason);
+    const double things = workload::find_workload(run.workload).things_a_sample;
+    return time_of(epoch_samples_of(note) / things / prediction.samples, time, reason);
   }
   return refusal("this metric is not covered");
 }
@@ -304,7 +302,7 @@ RowPrediction ApplicationRows::predict(std::size_t row) {
   if (metric.starts_with("time_to") || metric == "init_time" || metric == "throughput_with_evaluation")
     return refusal("compilation by itself, evaluation and convergence are not predicted");
   if (known_workload(workload).empty() && kernels_of_set(workload).empty() &&
-      !primitive_graph(workload, metric))
+      !primitive_graph(workload, metric) && !batched_primitive(workload, false, 1, sizeof(float)))
     return refusal(fmt::format("no workload {}", workload));
   if (metric.starts_with("ratio") || metric.starts_with("speedup")) return ratio(row);
   return from_run(row, metric, table_.text(row, "unit"));

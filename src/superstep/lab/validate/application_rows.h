@@ -17,6 +17,11 @@ namespace superstep::lab {
 // Whether the table has the columns of such rows.
 bool has_application_rows(const PublishedTable& table);
 
+// From SI to a row's own unit: 1e3 of "ms".
+double scale_of_unit(const std::string& unit);
+// Samples of an epoch, by the first number of a note: "training part of an epoch: 19968 of 20608 samples".
+double epoch_samples_of(const std::string& note);
+
 struct RowPrediction {
   std::optional<double> value;    // in the row's unit; nothing: not covered
   double low = 0, high = 0;       // 80 %

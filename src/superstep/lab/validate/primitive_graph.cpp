@@ -4,6 +4,8 @@
 #include <map>
 
 #include "superstep/base/text.h"
+#include "superstep/lab/bench/configurations.h"
+#include "superstep/lab/bench/primitive_graph.h"
 #include "superstep/op/core/builder.h"
 #include "superstep/op/product/convolution.h"
 #include "superstep/op/product/matmul.h"
@@ -114,6 +116,17 @@ std::optional<graph::Graph> primitive_graph(const std::string& name, const std::
   } catch (const Error&) {
     return std::nullopt;  // a shape that is no convolution
   }
+  return std::nullopt;
+}
+
+std::optional<graph::Graph> batched_primitive(const std::string& name, bool trains, std::int64_t batch,
+                                              std::size_t element_bytes) {
+  for (const PrimitiveKind kind : {PrimitiveKind::conv, PrimitiveKind::relu, PrimitiveKind::lstm})
+    for (const Primitive& primitive : published_primitives(kind)) {
+      if (primitive.name != name) continue;
+      const std::int64_t samples = batch > 0 ? batch : batch_at(primitive, element_bytes);
+      return primitive_graph(primitive, PrimitiveOptions{.trains = trains})(samples);
+    }
   return std::nullopt;
 }
 

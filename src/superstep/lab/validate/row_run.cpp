@@ -152,9 +152,18 @@ std::string known_workload(const std::string& row_workload) {
   return in_zoo(row_workload) ? row_workload : "";
 }
 
+namespace {
+
+std::size_t bytes_of_elements(const RowRun& run) {
+  return size_in_bytes(machine::precision_from_name(run.question.usual_precision).data);
+}
+
+}  // namespace
+
 std::string RowRun::graph_key(std::int64_t micro_batch) const {
-  return fmt::format("{}|{}|{}|{}|{}", workload, join(options, " "), training, micro_batch,
-                     workload.starts_with("conv_") ? metric : "");
+  return fmt::format("{}|{}|{}|{}|{}|{}", workload, join(options, " "), training, micro_batch,
+                     workload.starts_with("conv_") ? metric : "",
+                     called_directly ? bytes_of_elements(*this) : 0);
 }
 
 std::string RowRun::key() const {
@@ -245,6 +254,10 @@ Machine machine_of(const RowRun& run) {
 
 graph::Graph graph_of(const RowRun& run, std::int64_t micro_batch) {
   if (auto primitive = primitive_graph(run.workload, run.metric)) return std::move(*primitive);
+  // One sample of these is none that anybody times: it stands for the published batch.
+  const std::int64_t batch = micro_batch > 1 ? micro_batch : 0;
+  if (auto batched = batched_primitive(run.workload, run.training, batch, bytes_of_elements(run)))
+    return std::move(*batched);
   const run::Model model({.workload = run.workload, .model_options = run.options});
   return run.training ? model.training_step()(micro_batch) : model.inference()(micro_batch);
 }

@@ -208,8 +208,11 @@ std::vector<Metric> Validation::metrics() const {
 }
 
 Validation validate(const std::filesystem::path& file, const ValidateOptions& options) {
-  const PublishedTable table(file);
-  Validation validation{.file = file.string()};
+  return validate(PublishedTable(file), options);
+}
+
+Validation validate(const PublishedTable& table, const ValidateOptions& options) {
+  Validation validation{.file = table.where()};
   if (has_operator_rows(table)) {
     const Machine machine = machine_of(table, options);
     validation.machine = machine.id();
@@ -218,7 +221,7 @@ Validation validate(const std::filesystem::path& file, const ValidateOptions& op
     validation.machine = "each row's own machine";
     validation.rows = application_rows(table, options);
   } else {
-    throw Error(ErrorCode::bad_file, "is of no known kind of published rows", file.string(),
+    throw Error(ErrorCode::bad_file, "is of no known kind of published rows", table.where(),
                 "known are single operators (columns kind, tiles, cycles) and applications (workload, "
                 "machine, metric, value)");
   }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "superstep/base/metric.h"
+#include "superstep/lab/validate/table.h"
 #include "superstep/machine/machine.h"
 
 namespace superstep::lab {
@@ -60,7 +61,8 @@ struct ValidateOptions {
   int threads = 1;
 };
 
-// Throws Error (bad_file) when the file is of no known kind.
+// Throws Error (bad_file) when the table is of no known kind.
+Validation validate(const PublishedTable& table, const ValidateOptions& options);
 Validation validate(const std::filesystem::path& file, const ValidateOptions& options);
 
 // The machine of operator rows with its open constants moved, within their ranges, to where the mean of the

@@ -123,6 +123,12 @@ class Training {
   void tell_model() const {
     if (!options_.tell || world_.rank() > 0) return;
     for (const std::string& line : task_->notes()) options_.tell("note: " + line);
+    // The files say which samples train, and these come first.
+    if (settings_.samples > 0 && !settings_.data.empty() && task_->training_count() == task_->size())
+      options_.tell(
+          fmt::format("warning: all of the first {} samples train: none is left to validate on "
+                      "(leave --samples away)",
+                      task_->size()));
     if (!model_.initializers().empty()) options_.tell(onnx::to_string(model_.initializers()));
     if (const std::string& why = model_.why_written_batch_is_fixed(); !why.empty())
       options_.tell(fmt::format("model.onnx will be of batches of {}: {}", model_.written_batch(), why));

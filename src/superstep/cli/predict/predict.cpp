@@ -14,12 +14,13 @@
 #include "superstep/base/system/standard_streams.h"
 #include "superstep/base/text.h"
 #include "superstep/cli/command.h"
+#include "superstep/cli/predict/prediction_words.h"
+#include "superstep/cli/predict/primitive.h"
 #include "superstep/cli/shared/chip_options.h"
 #include "superstep/cli/shared/heeded_options.h"
 #include "superstep/cli/shared/input_type.h"
 #include "superstep/cli/shared/model_options.h"
 #include "superstep/cli/shared/outcome.h"
-#include "superstep/cli/shared/prediction_words.h"
 #include "superstep/cli/shared/processor_words.h"
 #include "superstep/lab/graphs_by_batch.h"
 #include "superstep/lab/question.h"
@@ -28,6 +29,7 @@
 #include "superstep/machine/ipu/kept_plans.h"
 #include "superstep/op/core/definition.h"
 #include "superstep/run/model.h"
+#include "superstep/run/user/user_model.h"
 #include "superstep/target/target.h"
 
 namespace superstep::cli {
@@ -53,6 +55,8 @@ constexpr const char* footer =
     "Examples:\n"
     "  superstep predict braggnn --on gc200 --micro-batch 512 --explain\n"
     "  superstep predict resnet50 --on bow --micro-batch 16 --precision 16.16 --replicas 16 --accumulate 8\n"
+    "  superstep predict gemm_k4 --on gc200 --explain\n"
+    "  superstep predict allreduce-64.5M --on a100-40gb --units 16\n"
     "  superstep predict braggnn --on cpu --batch 512 --threads 2\n"
     "  superstep predict unet-256 --on gc200 --micro-batch 1 --pipeline auto --units 4 --accumulate 16\n"
     "  superstep predict braggnn --on a100-40gb --precision tf32 --stack pytorch-eager --provenance\n"
@@ -68,17 +72,6 @@ run::Model model_of(const Arguments& arguments) {
 
 std::string seconds_with_share(double seconds, double total) {
   return fmt::format("{} ({:.0f} %)", format_seconds(seconds), 100 * seconds / total);
-}
-
-void print_operators(const machine::Prediction& prediction) {
-  TextTable table({"kernel", "operator", "phase", "stage", "time", "bound by", "how"});
-  for (const machine::OperatorCost& cost : prediction.operators)
-    table.add_row(
-        {cost.work.name,
-         cost.work.op + (cost.work.nodes.size() > 1 ? fmt::format(" +{}", cost.work.nodes.size() - 1) : ""),
-         name_of(cost.work.phase), fmt::format("{}", cost.work.stage + 1), format_seconds(cost.parts.total()),
-         cost.parts.largest(), cost.how});
-  fmt::print("{}\n", table.to_string());
 }
 
 void print_memory(const machine::Prediction& prediction) {
@@ -144,7 +137,7 @@ void print_prediction(const Arguments& arguments, const machine::Machine& machin
   const auto model = machine::cost_model(machine);
   print_configuration(arguments, machine, found);
   if (arguments.explain) {
-    print_operators(prediction);
+    fmt::print("{}\n", operators_text(prediction));
     const machine::ipu::PlanCounts plans = machine::ipu::plan_counts();
     if (plans.searched > 0)
       fmt::print("plans of products: {} searched for, {} remembered\n\n", plans.searched, plans.remembered);
@@ -382,7 +375,31 @@ void refuse_ignored(const CLI::App& command, const Arguments& given, bool proces
                {"--batch"});
 }
 
+// A primitive is asked for forward alone, unless the call says --mode train.
+void predict_by_name(const Arguments& given, const CLI::App& command) {
+  const std::int64_t batch = given.micro_batch > 0 ? given.micro_batch : given.batch;
+  refuse_given(command, given.micro_batch > 0 ? "says the same as --micro-batch" : "", {"--batch"});
+  if (given.machine == "cpu")
+    throw Error(ErrorCode::unsupported, "a processor's kernels are measured", given.workload,
+                "superstep bench gemm|conv|relu|lstm|all-reduce");
+  predict_primitive(command, machine_of(given),
+                    {.question = {.name = given.workload,
+                                  .training = command.count("--mode") > 0 && given.mode == "train",
+                                  .precision = given.precision,
+                                  .batch = batch,
+                                  .units = given.chips.units},
+                     .explain = given.explain,
+                     .provenance = given.provenance,
+                     .extrapolate = given.extrapolate});
+}
+
+bool is_primitive(const std::string& name) {
+  return lab::names_primitive(name) || lab::names_collective(name);
+}
+
 void predict(const Arguments& given, const CLI::App& command) {
+  if (is_primitive(given.workload) && !run::is_model_file(given.workload))
+    return predict_by_name(given, command);
   if (given.machine == "cpu") refuse_ignored(command, given, true);
   if (given.machine == "cpu")
     return predict_processor(given, lab::this_computer(thread_count(), [](const std::string& what) {
@@ -445,7 +462,10 @@ void declare_flags(CLI::App& command, const std::shared_ptr<Arguments>& a) {
 void declare_predict(CLI::App& command) {
   const auto a = std::make_shared<Arguments>();
   const auto count = CLI::Range(1, 1 << 20);
-  command.add_option("workload", a->workload, "a workload (superstep list workloads) or a model file")
+  command
+      .add_option("workload", a->workload,
+                  "a workload (superstep list workloads), a model file, or a primitive: gemm_k1, "
+                  "gemm_1760x16x1760, conv_k1, relu_k1, rnn_k1, allreduce-64.5M")
       ->required();
   command
       .add_option("--on", a->machine,

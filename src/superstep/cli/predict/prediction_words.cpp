@@ -1,4 +1,4 @@
-#include "superstep/cli/shared/prediction_words.h"
+#include "superstep/cli/predict/prediction_words.h"
 
 #include <fmt/format.h>
 
@@ -19,6 +19,17 @@ std::string provenance_text(const machine::Machine& machine) {
   TextTable table({"of", "constant", "value", "kind", "range", "source"});
   add_rows(machine.id(), machine.constants(), table);
   if (machine.stack()) add_rows(machine.stack()->name, machine.stack()->constants, table);
+  return table.to_string();
+}
+
+std::string operators_text(const machine::Prediction& prediction) {
+  TextTable table({"kernel", "operator", "phase", "stage", "time", "bound by", "how"});
+  for (const machine::OperatorCost& cost : prediction.operators)
+    table.add_row(
+        {cost.work.name,
+         cost.work.op + (cost.work.nodes.size() > 1 ? fmt::format(" +{}", cost.work.nodes.size() - 1) : ""),
+         name_of(cost.work.phase), fmt::format("{}", cost.work.stage + 1), format_seconds(cost.parts.total()),
+         cost.parts.largest(), cost.how});
   return table.to_string();
 }
 

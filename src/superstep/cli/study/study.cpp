@@ -1,0 +1,161 @@
+// superstep study NAME|FILE.toml: a paper's table or figure, measured, predicted and published side by side.
+#include <fmt/format.h>
+
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "superstep/base/error.h"
+#include "superstep/base/file.h"
+#include "superstep/base/system/interrupt.h"
+#include "superstep/base/text.h"
+#include "superstep/cli/command.h"
+#include "superstep/cli/shared/heeded_options.h"
+#include "superstep/cli/shared/outcome.h"
+#include "superstep/study/run.h"
+
+namespace superstep::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Arguments {
+  std::string what = "list", out;
+  double minutes = 0;
+  bool print = false;
+};
+
+constexpr const char* examples =
+    "Examples:\n"
+    "  superstep study list                                every study: paper, place, what it shows, how "
+    "long\n"
+    "  superstep study emani-table2                        writes study/emani-table2/index.html\n"
+    "  superstep study emani-table2 --minutes 20           deeper; what is measured well enough is kept\n"
+    "  superstep study all --minutes 60                    all of them; a call that was stopped goes on\n"
+    "  superstep study emani-table2 --print > my.toml      a study of your own begins with another's file\n"
+    "  superstep study my.toml --out study/mine\n"
+    "Figures say where they are from: published (paper and place), predicted (an interval that holds 80 %),\n"
+    "measured on this computer (95 %), or executed on the machine model.";
+
+// What a study does on this computer: "bench, train".
+std::string done_here(const study::Study& each) {
+  std::vector<std::string> words;
+  for (const study::Measure& measure : each.measures)
+    if (measure.way != study::Way::nothing && std::ranges::find(words, name_of(measure.way)) == words.end())
+      words.emplace_back(name_of(measure.way));
+  if (!each.executions.empty()) words.emplace_back("engine");
+  return words.empty() ? "-" : join(words, ", ");
+}
+
+void list_studies() {
+  TextTable table({"study", "paper", "place", "what it shows", "done here", "minutes"});
+  nlohmann::json list = nlohmann::json::array();
+  for (const study::Study& each : study::studies()) {
+    table.add_row(
+        {each.name, each.paper, each.place, each.title, done_here(each), fmt::format("{:g}", each.minutes)});
+    list.push_back({{"name", each.name},
+                    {"paper", each.paper},
+                    {"place", each.place},
+                    {"title", each.title},
+                    {"shows", each.shows},
+                    {"done_here", done_here(each)},
+                    {"minutes", each.minutes}});
+  }
+  if (!common().quiet) fmt::print("{}", table.to_string());
+  write_result(command_result(
+      "study", "", {{"studies", std::move(list)}},
+      {{.name = "studies", .value = static_cast<double>(study::studies().size()), .unit = ""}}));
+}
+
+std::size_t counted(const std::vector<study::Figure>& figures) {
+  return static_cast<std::size_t>(
+      std::ranges::count_if(figures, [](const study::Figure& figure) { return figure.value.has_value(); }));
+}
+
+record::Result result_of(const study::Report& report, const fs::path& out) {
+  const auto metric = [](const char* name, std::size_t count) {
+    return Metric{.name = name, .value = static_cast<double>(count), .unit = ""};
+  };
+  const auto published = static_cast<std::size_t>(std::ranges::count_if(
+      report.cells.list, [](const study::Cell& cell) { return cell.published.has_value(); }));
+  record::Result result =
+      command_result("study", "", {{"study", report.study.name}},
+                     {metric("cells", report.cells.list.size()), metric("cells_published", published),
+                      metric("cells_predicted", counted(report.predicted)),
+                      metric("cells_measured", counted(report.measured)),
+                      metric("cells_executed", counted(report.executed))});
+  result.details["report"] = study::json_of(report);
+  result.folder = out.string();
+  return result;
+}
+
+study::Report run_one(const study::Study& each, const fs::path& out, double minutes) {
+  const StopNote note(
+      fmt::format("go on with the same command: what is in {} is not done again", out.string()));
+  return study::run(
+      each, {.out = out, .minutes = minutes, .threads = common().threads, .processors = thread_count()});
+}
+
+// Each gets its share of the time, by what it takes by default.
+void run_all(const Arguments& arguments) {
+  const fs::path out = arguments.out.empty() ? "study" : arguments.out;
+  double minutes = 0;
+  for (const study::Study& each : study::studies()) minutes += each.minutes;
+  const double share = arguments.minutes > 0 ? arguments.minutes / minutes : 1;
+  std::vector<study::Study> done;
+  std::vector<Metric> metrics;
+  for (const study::Study& each : study::studies()) {
+    const study::Report report = run_one(each, out / each.name, share * each.minutes);
+    done.push_back(each);
+    study::write_contents(out, done);
+    if (!common().quiet) fmt::print("{}\n", study::text_of(report));
+    metrics.push_back({.name = each.name + "_measured",
+                       .value = static_cast<double>(counted(report.measured)),
+                       .unit = ""});
+  }
+  if (!common().quiet) fmt::print("the pages are {}\n", (out / "index.html").string());
+  write_result(command_result("study", "", {{"study", "all"}, {"minutes", arguments.minutes}}, metrics));
+}
+
+void run_study(const Arguments& arguments) {
+  if (arguments.what == "list") return list_studies();
+  if (arguments.what == "all") return run_all(arguments);
+  if (arguments.print) {
+    const bool file = arguments.what.ends_with(".toml");
+    fmt::print("{}", file ? read_text_file(arguments.what) : std::string(study::text_of(arguments.what)));
+    return;
+  }
+  const study::Study asked = study::find_study(arguments.what);
+  const fs::path out = arguments.out.empty() ? fs::path("study") / asked.name : fs::path(arguments.out);
+  const study::Report report = run_one(asked, out, arguments.minutes);
+  if (!common().quiet)
+    fmt::print("{}the page is {}\n", study::text_of(report), (out / "index.html").string());
+  write_result(result_of(report, out));
+}
+
+}  // namespace
+
+void declare_study(CLI::App& command) {
+  const auto arguments = std::make_shared<Arguments>();
+  command.add_option("study", arguments->what, "list, all, one by its name, or a study's file (.toml)")
+      ->capture_default_str();
+  command
+      .add_option("--minutes", arguments->minutes, "time for what is measured (default: what the study says)")
+      ->type_name("N")
+      ->check(positive());
+  command
+      .add_option(
+          "--out", arguments->out,
+          "folder of the study (default: study/NAME; with all: study); one that was stopped goes on there")
+      ->type_name("DIR");
+  command.add_flag("--print", arguments->print, "print the study's file, to begin one of your own with");
+  command.footer(examples);
+  command.callback([arguments, &command] {
+    refuse_given(command, arguments->what == "list" ? "means nothing where studies are listed" : "",
+                 {"--minutes", "--out", "--print"});
+    refuse_given(command, arguments->what == "all" ? "is of one study" : "", {"--print"});
+    refuse_given(command, arguments->print ? "means nothing with --print" : "", {"--minutes", "--out"});
+    run_study(*arguments);
+  });
+}
+
+}  // namespace superstep::cli

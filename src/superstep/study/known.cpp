@@ -1,0 +1,86 @@
+#include "superstep/study/known.h"
+
+#include <algorithm>
+
+#include "superstep/lab/validate/primitive_graph.h"
+#include "superstep/machine/configuration/set_ups.h"
+#include "superstep/machine/machine.h"
+#include "superstep/workload/workload.h"
+
+namespace superstep::study {
+namespace {
+
+const std::vector<std::string>& qualities() {
+  static const std::vector<std::string> names{"accuracy", "error",   "loss", "mae",
+                                              "mse",      "quality", "r2",   "rmse"};
+  return names;
+}
+
+const std::vector<std::string>& speeds() {
+  static const std::vector<std::string> names{
+      "bandwidth_utilization",    "bus_bandwidth",   "compute_rate",
+      "compute_utilization",      "epoch_time",      "epochs_to_target",
+      "latency_per_sample",       "memory",          "scaling_efficiency",
+      "speedup_half_over_single", "step_time",       "throughput",
+      "throughput_first_epoch",   "time_to_solution"};
+  return names;
+}
+
+constexpr lab::PrimitiveKind kinds[] = {lab::PrimitiveKind::gemm, lab::PrimitiveKind::conv,
+                                        lab::PrimitiveKind::relu, lab::PrimitiveKind::lstm};
+
+}  // namespace
+
+std::vector<std::string> names_of_workloads() {
+  std::vector<std::string> names;
+  for (const workload::Workload& workload : workload::workloads()) names.push_back(workload.name);
+  for (const machine::Form& form : machine::public_set_ups().forms) names.push_back(form.name);
+  for (const lab::PrimitiveKind kind : kinds)
+    for (const lab::Primitive& primitive : lab::published_primitives(kind)) names.push_back(primitive.name);
+  names.emplace_back("conv2d");
+  return names;
+}
+
+bool is_workload(const std::string& name) {
+  const std::vector<std::string> names = names_of_workloads();
+  return std::ranges::find(names, name) != names.end() || name.starts_with("allreduce-") ||
+         lab::primitive_graph(name, "time").has_value();
+}
+
+std::vector<std::string> names_of_machines() {
+  std::vector<std::string> names;
+  for (const machine::Machine& machine : machine::machines()) names.push_back(machine.id());
+  names.emplace_back("cpu");
+  return names;
+}
+
+std::vector<std::string> known_values(std::string_view column) {
+  if (column == "machine") return names_of_machines();
+  if (column == "mode") return {"train", "infer", "collective"};
+  if (column == "precision") return {"fp32", "tf32", "fp16", "bf16", "mixed", "amp", "16.16", "int8"};
+  if (column == "framework")
+    return {"pytorch", "tensorflow", "poplar", "popart", "onnx", "groqapi",
+            "nccl",    "gcl",        "mxnet",  "cublas", "cudnn"};
+  if (column == "unit")
+    return {"samples/s", "images/s", "sequences/s", "frames/s", "tokens/s", "s",  "ms", "us",
+            "%",         "x",        "TFLOPS",      "GB/s",     "K",        "px", "1"};
+  if (column == "metric") {
+    std::vector<std::string> names = speeds();
+    names.insert(names.end(), qualities().begin(), qualities().end());
+    return names;
+  }
+  return {};
+}
+
+const lab::Primitive* primitive_of(const std::string& name) {
+  for (const lab::PrimitiveKind kind : kinds)
+    for (const lab::Primitive& primitive : lab::published_primitives(kind))
+      if (primitive.name == name) return &primitive;
+  return nullptr;
+}
+
+bool is_quality(const std::string& metric) {
+  return std::ranges::find(qualities(), metric) != qualities().end();
+}
+
+}  // namespace superstep::study

@@ -1,0 +1,88 @@
+// Primitives by their names: what is predicted of them, and which are refused.
+#include <gtest/gtest.h>
+
+#include "superstep/base/error.h"
+#include "superstep/lab/primitive/prediction.h"
+#include "superstep/lab/validate/application_rows.h"
+
+namespace superstep::lab {
+namespace {
+
+machine::Machine on(const char* name) { return machine::find_machine(name); }
+
+void expect_refused(const char* machine, const PrimitiveQuestion& question, const char* words) {
+  try {
+    if (names_collective(question.name))
+      predict_collective(on(machine), question);
+    else
+      predict_primitive(on(machine), question);
+    ADD_FAILURE() << question.name << " is predicted on " << machine;
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find(words), std::string::npos) << error.what();
+  }
+}
+
+TEST(PrimitivePredictions, CountTheOperationsOfTheirShapes) {
+  const auto flops = [](const char* name, bool training) {
+    return predict_primitive(on("a100-40gb"), {.name = name, .training = training, .precision = "f16"})
+        .prediction.flops;
+  };
+  constexpr double k4 = 2.0 * 2560 * 2560 * 2560;
+  EXPECT_DOUBLE_EQ(flops("gemm_k4", false), k4);
+  EXPECT_DOUBLE_EQ(flops("gemm_2560", false), k4);
+  EXPECT_NEAR(flops("gemm_k4", true), 3 * k4, 0.01 * k4) << "two gradients, each as much as the product";
+  // 3 x 3 filters over 7 x 7 pixels leave 5 x 5; half precision has twice the published batch.
+  EXPECT_DOUBLE_EQ(flops("conv_k1", false), 2.0 * 262144 * 25 * 32 * 32 * 9);
+}
+
+TEST(PrimitivePredictions, TakeLongerForMore) {
+  const auto seconds = [](std::int64_t batch) {
+    return predict_primitive(on("gc200"), {.name = "rnn_k1", .precision = "f16", .batch = batch})
+        .prediction.step_seconds;
+  };
+  EXPECT_LT(seconds(8), seconds(64));
+}
+
+TEST(PrimitivePredictions, AreRefusedByName) {
+  expect_refused("gc200", {.name = "gemm_k9"}, "gemm_k9");
+  expect_refused("gc200", {.name = "gemm_0x1x1"}, "gemm_0x1x1");
+  expect_refused("gc200", {.name = "gemm_64", .training = true}, "only published shapes are trained");
+  expect_refused("gc200", {.name = "gemm_k1", .batch = 4}, "no batch");
+  expect_refused("gc200", {.name = "gemm_k1", .units = 2}, "one device");
+  expect_refused("groqchip", {.name = "gemm_k1", .precision = "f32"}, "f32");
+  expect_refused("groqchip", {.name = "gemm_k1", .precision = "bf16"}, "bf16");
+  expect_refused("gc200", {.name = "allreduce-", .units = 2}, "no size");
+  expect_refused("gc200", {.name = "allreduce-1T", .units = 2}, "no size");
+  expect_refused("gc200", {.name = "allreduce-nan", .units = 2}, "no size");
+  expect_refused("gc200", {.name = "allreduce-1M", .units = 1}, "two devices");
+}
+
+TEST(PrimitivePredictions, ExchangeNoFasterThanTheLinks) {
+  const CollectivePrediction found =
+      predict_collective(on("gc200"), {.name = "allreduce-64.5M", .units = 16});
+  EXPECT_DOUBLE_EQ(found.bytes, 64.5e6 * 4);
+  EXPECT_LT(found.bus_rate(), 320e9);
+  EXPECT_LT(found.low, found.seconds);
+  EXPECT_GT(found.high, found.seconds);
+  const CollectivePrediction half =
+      predict_collective(on("gc200"), {.name = "allreduce-64.5M", .precision = "f16", .units = 16});
+  EXPECT_DOUBLE_EQ(half.bytes, found.bytes / 2);
+  EXPECT_LT(half.seconds, found.seconds);
+}
+
+// A rate in samples needs samples, which a product has none of; its time does not wait for a host.
+TEST(PrimitiveRows, AreOfTheMachineAlone) {
+  const PublishedTable table(
+      "id,source,place,workload,mode,machine,precision,metric,value,unit\n"
+      "a,s,p,relu_k1,infer,a100-40gb,fp16,throughput,1,samples/s\n"
+      "b,s,p,gemm_k4,infer,a100-40gb,fp16,step_time,1,ms\n"
+      "c,s,p,gemm_k4,infer,a100-40gb,fp16,compute_rate,1,TFLOPS\n",
+      "rows");
+  ApplicationRows rows(table);
+  EXPECT_FALSE(rows.predict(0).value);
+  const double milliseconds = rows.predict(1).value.value(), rate = rows.predict(2).value.value();
+  EXPECT_NEAR(milliseconds * rate, 2.0 * 2560 * 2560 * 2560 * 1e-9, 1e-6);
+}
+
+}  // namespace
+}  // namespace superstep::lab

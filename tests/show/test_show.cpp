@@ -222,6 +222,29 @@ TEST(Show, ReadsNpyAndNpz) {
   EXPECT_EQ(show_file(folder / "both.npz", {}).data_sets.size(), 2u);
 }
 
+// Folders, patterns and tables as they would be read for a training.
+TEST(Show, DrawsWhateverIsReadAsSamples) {
+  const ScratchFolder folder;
+  std::filesystem::create_directory(folder / "parts");
+  for (const char* name : {"parts/a.npz", "parts/b.npz"})
+    data::write_npz(folder / name, {{"image", ramp({6, 40, 50})}, {"y", ramp({6})}});
+  for (const char* given : {"parts", "parts/*.npz", "parts/{a,b}.npz"}) {
+    const Shown shown = show_file(folder / given, {});
+    ASSERT_EQ(shown.data_sets.size(), 2u) << given;
+    EXPECT_EQ(shown.data_sets[0].info.shape, (Shape{12, 40, 50})) << given;
+    EXPECT_GT(count(shown.page.to_html(), "class=\"picture\""), 0u) << given;
+  }
+  write_file_atomically(folder / "a.csv", std::string_view("t,name,p\n1,a,2\n3,b,5\n"));
+  const Shown table = show_file(folder / "a.csv", {});
+  ASSERT_EQ(table.data_sets.size(), 2u);
+  EXPECT_EQ(table.data_sets[1].info.name, "t");
+  EXPECT_EQ(table.data_sets[1].statistics.high, 3);
+  EXPECT_TRUE(contains(table.summary, "not read as numbers: 'name' (text)"));
+  std::filesystem::create_directory(folder / "none");
+  expect_error(ErrorCode::bad_file, {"none", "this is a folder, and no file in it"},
+               [&] { show_file(folder / "none", {}); });
+}
+
 TEST(Show, RefusesFilesThatAreNotOrAreCutShort) {
   const ScratchFolder folder;
   write_file_atomically(folder / "text.h5", std::string_view("hello"));
@@ -256,7 +279,7 @@ TEST(Show, ReadsSamplesOfAnyForm) {
   EXPECT_EQ(shown.samples->sample_bytes, 24);
   EXPECT_EQ(shown.samples->others.size(), 1u);
   EXPECT_TRUE(contains(shown.summary, "an object of JSON a line: 5,000 samples of 24 B")) << shown.summary;
-  EXPECT_TRUE(contains(shown.page.to_html(), "Beside arrays of numbers there are"));
+  EXPECT_TRUE(contains(shown.page.to_html(), "not read as numbers"));
   // What must be decoded is looked at in part, from the first sample to the last.
   EXPECT_LT(shown.data_sets[1].statistics.looked_at, 2500);
   EXPECT_EQ(shown.data_sets[1].statistics.low, 0);

@@ -89,13 +89,22 @@ class SampleArrays : public ArrayFile {
 
   std::vector<std::string> read_strings(const data::DataSetInfo&) const override { return {}; }
 
-  std::map<std::string, data::Attribute> attributes(const std::string&) const override { return {}; }
+  std::map<std::string, data::Attribute> attributes(const std::string& name) const override {
+    const auto& arrays = source_->arrays();
+    const auto found = std::ranges::find(arrays, name, name_of_array);
+    if (name.empty() || found == arrays.end() || found->classes.empty()) return {};
+    return {{"meaning", fmt::format("0 is {}", join(found->classes, ", then "))}};
+  }
 
   std::string summary() const override {
-    return fmt::format("{}{}: {} sample{} of {}{}", facts_.words,
-                       facts_.files > 1 ? fmt::format(", {} files", facts_.files) : std::string(),
-                       format_count(static_cast<double>(facts_.samples)), facts_.samples == 1 ? "" : "s",
-                       format_bytes(facts_.sample_bytes), split_words());
+    std::string text =
+        fmt::format("{}{}: {} sample{} of {}{}", facts_.words,
+                    facts_.files > 1 ? fmt::format(", {} files", facts_.files) : std::string(),
+                    format_count(static_cast<double>(facts_.samples)), facts_.samples == 1 ? "" : "s",
+                    format_bytes(facts_.sample_bytes), split_words());
+    if (!facts_.others.empty()) text += fmt::format("\nnot read as numbers: {}", join(facts_.others, ", "));
+    for (const std::string& note : facts_.notes) text += "\n" + note;
+    return text;
   }
 
   std::int64_t most_looked_at(const data::DataSetInfo& info) const override {
@@ -120,11 +129,7 @@ class SampleArrays : public ArrayFile {
   }
 
   void count_training() {
-    const std::size_t part = data::find_array(*source_, "part");
-    if (part == source_->arrays().size()) return;
-    const Tensor parts = data::read_whole(*source_, part);
-    facts_.training = 0;
-    for (std::int64_t i = 0; i < parts.element_count(); ++i) facts_.training += parts.at(i) == 0 ? 1 : 0;
+    if (const auto training = source_->training_rows()) facts_.training = *training;
   }
 
   // Of the only array that names its classes.
@@ -150,6 +155,8 @@ class SampleArrays : public ArrayFile {
       words +=
           fmt::format(", {} to train and {} to validate", format_count(static_cast<double>(facts_.training)),
                       format_count(static_cast<double>(facts_.samples - facts_.training)));
+    if (const auto shards = source_->shards(); !shards.empty())
+      words += fmt::format(", read in its order alone, in {} parts", shards.size());
     return words;
   }
 
@@ -176,7 +183,9 @@ bool is_shown_as_samples(const fs::path& path) {
 }
 
 std::unique_ptr<ArrayFile> open_sample_arrays(const fs::path& path, const data::SourceRequest& request) {
-  std::shared_ptr<const data::SampleSource> source = data::open_source(path, request);
+  data::SourceRequest fitting = request;
+  if (fitting.wanted.empty()) fitting.options["fit"] = "first";  // pictures of other sizes are brought to its
+  std::shared_ptr<const data::SampleSource> source = data::open_source(path, fitting);
   return std::make_unique<SampleArrays>(std::move(source), named_form(path));
 }
 

@@ -215,14 +215,10 @@ void add_failures(Work& work) {
   for (const Error& error : work.shown.failures) work.shown.page.paragraph(error.what());
 }
 
-// Classes with their samples, and what was left out.
+// Classes with their samples.
 void add_sample_facts(Work& work) {
   if (!work.shown.samples) return;
   const SampleFacts& facts = *work.shown.samples;
-  for (const std::string& note : facts.notes) work.shown.page.paragraph(note);
-  if (!facts.others.empty())
-    work.shown.page.paragraph(
-        fmt::format("Beside arrays of numbers there are: {}.", join(facts.others, ", ")));
   if (facts.classes.empty()) return;
   std::vector<std::vector<std::string>> rows;
   for (const ClassCount& each : facts.classes) {

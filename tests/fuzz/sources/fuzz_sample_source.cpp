@@ -72,7 +72,8 @@ extern "C" int LLVMFuzzerTestOneInput(const unsigned char* input, std::size_t si
       .wanted = {{.name = "image", .type = ElementType::u8, .row = Shape{3, 8, 8}},
                  {.name = "label", .type = ElementType::i64, .row = Shape{}}}};
   const bool text = !bytes.empty() && (bytes[0] == '{' || (bytes[0] >= 'a' && bytes[0] <= 'z'));
-  const char* ending = !text ? "" : bytes[0] == '{' ? ".jsonl" : ".csv";
+  const bool nifti = bytes.starts_with("\x5c\x01") || bytes.starts_with("\x1f\x8b");
+  const char* ending = nifti ? ".nii.gz" : !text ? "" : bytes[0] == '{' ? ".jsonl" : ".csv";
   open(bytes, ending, {});
   open(bytes, ending, wanted);
   return 0;

@@ -66,8 +66,6 @@ void print_samples(const show::Shown& shown) {
   if (!table.empty()) fmt::print("{}", table.to_string());
   if (facts.classes.size() > most_classes)
     fmt::print("and {} classes more: they are on the page\n", facts.classes.size() - most_classes);
-  if (!facts.others.empty()) fmt::print("not read: {}\n", printable(join(facts.others, ", ")));
-  for (const std::string& note : facts.notes) fmt::print("{}\n", printable(note));
 }
 
 void print_wanted(const Arguments& arguments, const std::vector<WantedField>& fields,
@@ -150,9 +148,9 @@ void run(Arguments arguments) {
 void declare_show(CLI::App& command) {
   const auto arguments = std::make_shared<Arguments>();
   command
-      .add_option("FILE", arguments->file,
-                  "an HDF5, npy or npz file, a folder of pictures, tar, TFRecord or JSON lines, a pattern of "
-                  "names; weights (safetensors, PyTorch, GGUF); an ONNX model")
+      .add_option(
+          "FILE", arguments->file,
+          "samples (files, folders, patterns), weights (safetensors, PyTorch, GGUF), or an ONNX model")
       ->required();
   command
       .add_option("--out", arguments->out, "the page to write (default: FILE.html here, never over another)")

@@ -7,6 +7,7 @@
 
 #include "superstep/base/error.h"
 #include "superstep/base/system/stable_file.h"
+#include "superstep/file/detector/detector_forms.h"
 #include "superstep/file/form.h"
 #include "superstep/file/pictures/picture_forms.h"
 #include "superstep/file/pictures/picture_list.h"
@@ -15,6 +16,7 @@
 #include "superstep/file/source/array_forms.h"
 #include "superstep/file/source/joined_source.h"
 #include "superstep/file/source/paths.h"
+#include "superstep/file/zarr/zarr_form.h"
 
 namespace superstep::data {
 namespace {
@@ -28,11 +30,15 @@ bool is_safetensors(const fs::path& path) { return form_of(path) == FileForm::sa
 
 // A form that is told by more than the first bytes stands before those that would take the same file.
 constexpr SourceForm forms[] = {
+    {"zarr", "arrays of a Zarr store", is_zarr, open_zarr},
     {"picture-pairs", "pictures with a mask each, in a folder", holds_pairs, open_picture_pairs},
     {"class-folder", "a folder of pictures a class", holds_classes, open_class_folder},
     {"picture-folder", "a folder of pictures", holds_pictures, open_plain_pictures},
     {"picture-table", "a table of paths of pictures and labels", names_pictures, open_picture_table},
     {"picture", "a JPEG, PNG or WebP picture", is_one_picture, open_picture_file},
+    {"frames", "frames of a detector: EDF, CBF or IMG", holds_frames, open_frames},
+    {"nifti", "a volume of NIfTI", is_nifti, open_nifti},
+    {"tiff", "pages of a TIFF", is_tiff_stack, open_tiff_stack},
     {"npy", "an array of NumPy", is_npy, open_npy_source},
     {"npz", "arrays of NumPy in a zip archive", is_npz, open_npz_source},
     {"hdf5", "data sets of an HDF5 file", is_hdf5, open_hdf5_source},
@@ -49,10 +55,15 @@ constexpr SourceForm forms[] = {
   std::error_code none;
   const bool folder = fs::is_directory(path, none);
   if (!folder) static_cast<void>(StableFile(path));  // that it cannot be opened is the better reason
-  throw Error(ErrorCode::bad_file,
-              folder ? "this is a folder, and no file in it can be read as samples"
-                     : fmt::format("this is {}, not a file of arrays or samples", name_of(form_of(path))),
-              path.string(), fmt::format("read are: {}", fmt::join(names, ", ")));
+  throw Error(
+      ErrorCode::bad_file,
+      folder ? "this is a folder, and no file in it can be read as samples"
+             : fmt::format("this is {}, not a file of arrays or samples", name_of(form_of(path))),
+      path.string(),
+      fmt::format("read are: {}{}", fmt::join(names, ", "),
+                  form_of(path) == FileForm::text ? "; a text becomes tokens by 'superstep convert TEXT "
+                                                    "tokens.h5 --tokenizer FILE'"
+                                                  : ""));
 }
 
 // The files of a folder that is no form itself: those that a form takes, by their names. Hidden ones are not

@@ -1,8 +1,11 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "superstep/base/printable.h"
 #include "superstep/file/hdf5/hdf5.h"
 #include "superstep/file/hdf5/hdf5_place.h"
+#include "superstep/file/hdf5/nexus.h"
 #include "superstep/file/source/array_forms.h"
 #include "superstep/file/source/chunked_rows.h"
 #include "superstep/file/source/row_reader.h"
@@ -61,13 +64,38 @@ class RowsOfDataSet : public RowReader {
   mutable std::unique_ptr<RowReader> reader_;
 };
 
+// The wanted array that is to be read from a data set of another name: the first that the file has none for,
+// of as many elements a row. Null: there is none.
+const SourceArray* wanted_for(const SourceArray& signal, std::span<const DataSetInfo> data_sets,
+                              const SourceRequest& request) {
+  for (const SourceArray& wanted : request.wanted) {
+    const bool there =
+        std::ranges::any_of(data_sets, [&](const DataSetInfo& info) { return info.name == wanted.name; });
+    if (!there && wanted.row.rank() > 0 && wanted.row.element_count() == signal.row.element_count())
+      return &wanted;
+  }
+  return nullptr;
+}
+
+// Only where something is wanted that is not there: it costs some questions to the library.
+std::string signal_for(const Hdf5File& file, std::span<const DataSetInfo> data_sets,
+                       const SourceRequest& request) {
+  const auto there = [&](const SourceArray& wanted) {
+    return std::ranges::any_of(data_sets, [&](const DataSetInfo& info) { return info.name == wanted.name; });
+  };
+  return std::ranges::all_of(request.wanted, there) ? "" : nexus_signal(file, data_sets);
+}
+
 }  // namespace
 
-std::unique_ptr<SampleSource> open_hdf5_source(const std::filesystem::path& path, const SourceRequest&) {
+std::unique_ptr<SampleSource> open_hdf5_source(const std::filesystem::path& path,
+                                               const SourceRequest& request) {
   const auto file = std::make_shared<const Hdf5File>(path);
   const auto stable = std::make_shared<const StableFile>(path);
   auto source = std::make_unique<ArraySource>(path.string(), "data set");
-  for (const DataSetInfo& info : file->data_sets()) {
+  const std::vector<DataSetInfo> data_sets = file->data_sets();
+  const std::string signal = signal_for(*file, data_sets, request);
+  for (const DataSetInfo& info : data_sets) {
     if (!info.type) {
       source->add_other(fmt::format("'{}' ({})", printable(info.name), info.type_name));
       continue;
@@ -76,7 +104,14 @@ std::unique_ptr<SampleSource> open_hdf5_source(const std::filesystem::path& path
     // A complex value alone has an axis of two parts, and no rows.
     if (info.complex && info.shape.rank() == 1)
       array = {.name = info.name, .type = *info.type, .row = info.shape, .rows = 1, .single = true};
-    source->add(array, std::make_unique<RowsOfDataSet>(file, stable, array));
+    auto rows = std::make_unique<RowsOfDataSet>(file, stable, array);
+    if (const SourceArray* wanted = info.name == signal ? wanted_for(array, data_sets, request) : nullptr) {
+      source->add_note(fmt::format("{}: '{}' is the file's signal by NeXus, '{}'", path.string(),
+                                   printable(wanted->name), printable(info.name)));
+      array.name = wanted->name;
+      array.row = wanted->row;
+    }
+    source->add(array, std::move(rows));
   }
   return source;
 }

@@ -45,17 +45,19 @@ class ArraySource : public SampleSource {
 
   void add(SourceArray array, std::unique_ptr<RowReader> rows);
   void add_other(std::string what) { others_.push_back(std::move(what)); }
+  void add_note(std::string note) { notes_.push_back(std::move(note)); }
 
   const std::vector<SourceArray>& arrays() const override { return arrays_; }
   void read(std::span<const std::int64_t> rows, std::span<const RowsTo> arrays) const override;
   std::string place(std::size_t array, std::int64_t row) const override;
   std::vector<std::string> others() const override { return others_; }
+  std::vector<std::string> notes() const override { return notes_; }
 
  private:
   std::string where_, named_;
   std::vector<SourceArray> arrays_;
   std::vector<std::unique_ptr<RowReader>> readers_;
-  std::vector<std::string> others_;
+  std::vector<std::string> others_, notes_;
 };
 
 // Arrays that are in memory. `where` names them in errors.

@@ -18,7 +18,7 @@ PROGRAM := $(BUILD)/superstep
 RUN ?= run
 REPORT ?= report
 
-.PHONY: run test bench figures quality peers program wings build all_kernels install package sbom wheel docs setup format tidy clean help
+.PHONY: run test bench figures quality peers program wings build all_kernels install package sbom wheel uninstall docs setup format tidy clean help
 
 run: program
 	@mkdir -p $(RUN)
@@ -71,6 +71,14 @@ install: all_kernels
 	@ninja -C $(BUILD) what_is_installed
 	cmake --install $(BUILD) $(if $(PREFIX),--prefix $(PREFIX))
 
+# What the last installation wrote, and the folders that it leaves empty.
+uninstall:
+	@test -f $(BUILD)/install_manifest.txt || { echo 'nothing was installed from $(BUILD)'; exit 1; }
+	@tr '\n' '\0' < $(BUILD)/install_manifest.txt | xargs -0 rm -f --
+	@sed 's,/[^/]*$$,,' $(BUILD)/install_manifest.txt | sort -ru | while read -r folder; do \
+	  rmdir --ignore-fail-on-non-empty -p -- "$$folder" 2> /dev/null || true; done
+	@echo "removed $$(grep -c '' $(BUILD)/install_manifest.txt) files"
+
 sbom: program
 	tools/sbom --program $(PROGRAM) --out $(BUILD)/superstep.spdx.json
 
@@ -102,4 +110,4 @@ clean:
 	rm -rf $(BUILD)
 
 help:
-	@sed -n 's/^# \(make \|  \)/\1/p' Makefile; echo "make build, install PREFIX=..., package, setup, format, tidy, clean"
+	@sed -n 's/^# \(make \|  \)/\1/p' Makefile; echo "make build, install PREFIX=..., uninstall, package, setup, format, tidy, clean"

@@ -58,16 +58,18 @@ configure_file(cmake/poplar.pc.in ${CMAKE_BINARY_DIR}/poplar.pc @ONLY)
 install(FILES ${CMAKE_BINARY_DIR}/poplar.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT poplar)
 # The studies and the published rows, to begin studies of one's own with; the program has them built in.
 install(DIRECTORY studies data/published DESTINATION ${CMAKE_INSTALL_DATADIR}/superstep)
-install(FILES LICENSE CHANGELOG.md SECURITY.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(FILES LICENSE CHANGELOG.md SECURITY.md CITATION.cff DESTINATION ${CMAKE_INSTALL_DOCDIR})
 
 # Manual pages and completion are written by the program when it is installed.
 set(made ${CMAKE_BINARY_DIR}/made)
 install(CODE "
   execute_process(COMMAND \"${CMAKE_BINARY_DIR}/superstep\" man --out \"${made}/man\" COMMAND_ERROR_IS_FATAL ANY)
-  file(MAKE_DIRECTORY \"${made}/bash\" \"${made}/zsh\")
+  file(MAKE_DIRECTORY \"${made}/bash\" \"${made}/zsh\" \"${made}/fish\")
   execute_process(COMMAND \"${CMAKE_BINARY_DIR}/superstep\" completion bash OUTPUT_FILE \"${made}/bash/superstep\"
                   COMMAND_ERROR_IS_FATAL ANY)
   execute_process(COMMAND \"${CMAKE_BINARY_DIR}/superstep\" completion zsh OUTPUT_FILE \"${made}/zsh/_superstep\"
+                  COMMAND_ERROR_IS_FATAL ANY)
+  execute_process(COMMAND \"${CMAKE_BINARY_DIR}/superstep\" completion fish OUTPUT_FILE \"${made}/fish/superstep.fish\"
                   COMMAND_ERROR_IS_FATAL ANY)")
 install(CODE "
   execute_process(COMMAND python3 -B \"${CMAKE_SOURCE_DIR}/tools/sbom\" --program \"${CMAKE_BINARY_DIR}/superstep\" --out
@@ -76,6 +78,7 @@ install(FILES ${made}/superstep.spdx.json DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(DIRECTORY ${made}/man/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
 install(DIRECTORY ${made}/bash/ DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
 install(DIRECTORY ${made}/zsh/ DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
+install(DIRECTORY ${made}/fish/ DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
 
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_CONTACT "Superstep's authors <superstep@localhost>")

@@ -19,7 +19,8 @@ constexpr const char* completion_examples =
     "Examples:\n"
     "  source <(superstep completion bash)                                  for this shell\n"
     "  superstep completion zsh > ~/.zfunc/_superstep                       for every zsh with ~/.zfunc in "
-    "fpath";
+    "fpath\n"
+    "  superstep completion fish > ~/.config/fish/completions/superstep.fish";
 constexpr const char* man_examples =
     "Examples:\n"
     "  superstep man train | man -l -           read the page of a command\n"
@@ -33,7 +34,9 @@ CommandText described(const CLI::App& program) {
 
 void complete(const CLI::App& program, const std::string& shell) {
   const CommandText text = described(program);
-  fmt::print("{}", shell == "bash" ? bash_completion(text) : zsh_completion(text));
+  fmt::print("{}", shell == "bash"  ? bash_completion(text)
+                   : shell == "zsh" ? zsh_completion(text)
+                                    : fish_completion(text));
 }
 
 struct ManArguments {
@@ -65,7 +68,9 @@ void show_manual(const CLI::App& program, const ManArguments& arguments) {
 
 void declare_completion(CLI::App& command) {
   const auto shell = std::make_shared<std::string>();
-  command.add_option("shell", *shell, "bash or zsh")->required()->check(CLI::IsMember({"bash", "zsh"}));
+  command.add_option("shell", *shell, "bash, zsh or fish")
+      ->required()
+      ->check(CLI::IsMember({"bash", "zsh", "fish"}));
   command.footer(completion_examples);
   command.callback([shell, &command] { complete(*command.get_parent(), *shell); });
 }

@@ -113,7 +113,63 @@ std::string zsh_command(const CommandText& command) {
   return text + "      esac ;;\n  esac\n}\n\n";
 }
 
+// --- fish
+
+std::string fish_quoted(const std::string& text) {
+  std::string result = "'";
+  for (const char c : text)
+    if (c == '\'' || c == '\\')
+      (result += '\\') += c;
+    else
+      result += c == '\n' ? ' ' : c;
+  return result + "'";
+}
+
+// Where a command's options are offered: behind its own words and no other's.
+std::string fish_condition(const CommandText& command) {
+  if (command.path.empty()) return "__fish_use_subcommand";
+  std::string seen = "__fish_seen_subcommand_from " + command.path;
+  if (const std::size_t cut = command.path.rfind(' '); cut != std::string::npos)
+    seen = fmt::format("__fish_seen_subcommand_from {}; and __fish_seen_subcommand_from {}",
+                       command.path.substr(0, cut), command.path.substr(cut + 1));
+  return seen;
+}
+
+std::string fish_option(const CommandText& command, const OptionText& option) {
+  std::string text = fmt::format("complete -c superstep -n '{}'", fish_condition(command));
+  for (const std::string& name : option.names)
+    text += name.starts_with("--") ? " -l " + name.substr(2) : " -s " + name.substr(1);
+  if (!option.choices.empty())
+    text += fmt::format(" -x -a {}", fish_quoted(fmt::format("{}", fmt::join(option.choices, " "))));
+  else if (option.takes_folder())
+    text += " -x -a '(__fish_complete_directories)'";
+  else if (option.takes_value)
+    text += option.takes_file() ? " -r -F" : " -x";
+  return text + fmt::format(" -d {}\n", fish_quoted(option.description));
+}
+
+std::string fish_command(const CommandText& command) {
+  std::string text;
+  const std::string condition = fish_condition(command);
+  for (const CommandText& sub : command.commands)
+    text += fmt::format("complete -c superstep -n '{}' -f -a {} -d {}\n", condition, last_word(sub.path),
+                        fish_quoted(sub.summary));
+  for (const OptionText& option : command.options)
+    if (!option.positional)
+      text += fish_option(command, option);
+    else if (!option.choices.empty())
+      text += fmt::format("complete -c superstep -n '{}' -f -a {}\n", condition,
+                          fish_quoted(fmt::format("{}", fmt::join(option.choices, " "))));
+  return text;
+}
+
 }  // namespace
+
+std::string fish_completion(const CommandText& program) {
+  std::string text = "# fish completion for superstep; made by `superstep completion fish`\n";
+  for (const CommandText* command : all_commands(program)) text += fish_command(*command);
+  return text;
+}
 
 std::string bash_completion(const CommandText& program) {
   const auto commands = all_commands(program);

@@ -32,5 +32,6 @@ const CommandText* find_command(const CommandText& program, const std::string& p
 std::string manual_page(const CommandText& program, const CommandText& command, const std::string& version);
 std::string bash_completion(const CommandText& program);
 std::string zsh_completion(const CommandText& program);
+std::string fish_completion(const CommandText& program);
 
 }  // namespace superstep::cli

@@ -149,19 +149,20 @@ void train(Arguments arguments) {
   complete(arguments);
   const std::unique_ptr<lab::TrainingLog> log = open_log(arguments);
   const run::TrainReport report =
-      run::train(arguments.settings, {.out = arguments.out,
-                                      .resume = !arguments.resume.empty(),
-                                      .checkpoint_seconds = arguments.checkpoint_seconds,
-                                      .measure_steps = arguments.explain,
-                                      .tune = arguments.tune,
-                                      .observer = log.get(),
-                                      .exchange = run::exchange_mode_from_name(arguments.exchange),
-                                      .validate = arguments.validate,
-                                      .data_memory = number_of_bytes(arguments.data_memory).value_or(0),
-                                      .data_threads = arguments.data_threads,
-                                      .tell = [](const std::string& line) {
-                                        if (!common().quiet) fmt::print(stderr, "superstep: {}\n", line);
-                                      }});
+      run::train(arguments.settings,
+                 {.out = arguments.out,
+                  .resume = !arguments.resume.empty(),
+                  .checkpoint_seconds = arguments.checkpoint_seconds,
+                  .measure_steps = arguments.explain,
+                  .tune = arguments.tune,
+                  .observer = log.get(),
+                  .exchange = run::exchange_mode_from_name(arguments.exchange),
+                  .validate = arguments.validate,
+                  .data_memory = static_cast<double>(number_of_bytes(arguments.data_memory).value_or(0)),
+                  .data_threads = arguments.data_threads,
+                  .tell = [](const std::string& line) {
+                    if (!common().quiet) fmt::print(stderr, "superstep: {}\n", line);
+                  }});
   const std::optional<run::Quality> quality =
       judge_training(arguments.settings.workload, report, arguments.out);
   if (!common().quiet) print_report(arguments, report, quality);

@@ -247,6 +247,7 @@ void declare_infer(CLI::App& command) {
                   "the data: files, folders, patterns, @LIST (docs/your-data.md)")
       ->type_name("PATH");
   add_skip_broken_option(command, settings.skip_broken);
+  add_tokenizer_option(command, settings.tokenizer);
   command
       .add_option("--output", arguments->output,
                   "file for the outputs: .h5, .npz, .npy, .safetensors (molecules: .csv, clusters: .xyz)")

@@ -306,6 +306,7 @@ void declare_train(CLI::App& command) {
           "files, folders, patterns, @LIST (docs/your-data.md); without it data are generated in memory")
       ->type_name("PATH");
   add_skip_broken_option(command, arguments->settings.skip_broken);
+  add_tokenizer_option(command, arguments->settings.tokenizer);
   command
       .add_option(
           "--data-memory", arguments->data_memory,

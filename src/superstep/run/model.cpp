@@ -115,6 +115,16 @@ transform::Pass training_step_of(const workload::Recipe& recipe, const TrainSett
                                         .gradient = transform::gradient_mode_from_text(settings.gradient)});
 }
 
+void refuse_tokenizer(const TrainSettings& settings, bool takes_texts) {
+  if (settings.tokenizer.empty() || takes_texts) return;
+  std::vector<std::string> names;
+  for (const workload::Workload& each : workload::workloads())
+    if (each.takes_texts) names.push_back(each.name);
+  throw Error(ErrorCode::invalid_argument,
+              fmt::format("makes tokens of texts, and '{}' takes none", settings.workload), "--tokenizer",
+              fmt::format("it is of {}", join(names, ", ")));
+}
+
 }  // namespace
 
 Model::Model(TrainSettings settings)
@@ -125,6 +135,7 @@ Model::Model(TrainSettings settings)
     throw Error(ErrorCode::invalid_argument, "a model file has no recipe of its own", "--recipe",
                 "give --optimizer, --learning-rate, --batch and --epochs");
   if (!user_) refuse_options_of_files(settings_);
+  refuse_tokenizer(settings_, !user_ && workload_->takes_texts);
   const workload::Recipe& chosen = recipe();
   if (settings_.recipe.empty()) settings_.recipe = workload::name_of(workload_->by_default);
   settings_.model_options = workload::with_options_of(chosen, settings_.model_options);

@@ -11,6 +11,7 @@
 #include "superstep/file/source/forms.h"
 #include "superstep/workload/field_rows.h"
 #include "superstep/workload/metrics.h"
+#include "superstep/workload/texts.h"
 
 namespace superstep::workload {
 namespace {
@@ -112,7 +113,8 @@ void require_named_classes(const TableSpec& spec, const data::SampleSource& sour
 // Held where they fit into the memory for data, and where all samples must be seen before the first is given.
 FieldRows read(const TableSpec& spec, const TaskSettings& settings) {
   const std::shared_ptr<const data::SampleSource> source =
-      data::open_source(settings.data, request_of(spec, settings));
+      settings.tokenizer.empty() ? data::open_source(settings.data, request_of(spec, settings))
+                                 : open_texts(settings.data, settings.tokenizer, request_of(spec, settings));
   std::vector<data::SampleRows::Column> columns;
   std::vector<std::string> names;
   std::int64_t samples = -1;

@@ -91,6 +91,7 @@ struct Workload {
   // the generated data.
   double things_a_sample = 1;
   NameWeights weight_names = nullptr;
+  bool takes_texts = false;  // its data may be texts, of which a tokenizer makes tokens (texts.h)
 };
 
 // All workloads, in the order `superstep list workloads` shows them.

@@ -14,7 +14,7 @@ struct OptionText {
   std::string value;  // what it takes: "FILE", "N"; empty for a flag
   std::string description, standard;
   std::vector<std::string> choices;  // where it takes one of a few words
-  bool takes_file() const { return value.starts_with("FILE"); }
+  bool takes_file() const { return value.starts_with("FILE") || value.starts_with("PATH"); }
   bool takes_folder() const { return value.starts_with("DIR"); }
 };
 

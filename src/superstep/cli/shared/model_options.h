@@ -47,6 +47,15 @@ inline void add_skip_broken_option(CLI::App& command, bool& skips) {
   command.add_flag("--skip-broken", skips, "leave out samples that cannot be read, and say which");
 }
 
+inline void add_tokenizer_option(CLI::App& command, std::filesystem::path& tokenizer) {
+  command
+      .add_option(
+          "--tokenizer", tokenizer,
+          "the data are texts, or SQuAD's questions: tokenizer.json or vocab.txt that makes tokens of them")
+      ->type_name("FILE")
+      ->check(CLI::ExistingFile);
+}
+
 inline void add_set_option(CLI::App& command, std::vector<std::string>& settings) {
   add_repeated(command, "--set", settings, "name=value of an option of the model; may be repeated",
                "NAME=VALUE");

@@ -55,15 +55,14 @@ constexpr SourceForm forms[] = {
   std::error_code none;
   const bool folder = fs::is_directory(path, none);
   if (!folder) static_cast<void>(StableFile(path));  // that it cannot be opened is the better reason
-  throw Error(
-      ErrorCode::bad_file,
-      folder ? "this is a folder, and no file in it can be read as samples"
-             : fmt::format("this is {}, not a file of arrays or samples", name_of(form_of(path))),
-      path.string(),
-      fmt::format("read are: {}{}", fmt::join(names, ", "),
-                  form_of(path) == FileForm::text ? "; a text becomes tokens by 'superstep convert TEXT "
-                                                    "tokens.h5 --tokenizer FILE'"
-                                                  : ""));
+  throw Error(ErrorCode::bad_file,
+              folder ? "this is a folder, and no file in it can be read as samples"
+                     : fmt::format("this is {}, not a file of arrays or samples", name_of(form_of(path))),
+              path.string(),
+              fmt::format("read are: {}{}", fmt::join(names, ", "),
+                          folder || form_of(path) == FileForm::text
+                              ? "; texts of gpt2, llama and bert-base-squad with --tokenizer FILE"
+                              : ""));
 }
 
 // The files of a folder that is no form itself: those that a form takes, by their names. Hidden ones are not

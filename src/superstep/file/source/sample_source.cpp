@@ -30,6 +30,9 @@ std::size_t require_array(const SampleSource& source, std::string_view name, con
   if (found < source.arrays().size()) return found;
   std::vector<std::string> known;
   for (const SourceArray& array : source.arrays()) known.push_back(array.name);
+  for (const std::string& other : source.others())
+    if (other.starts_with(fmt::format("'{}'", name)))
+      throw Error(ErrorCode::bad_file, other + " is no array of numbers", where);
   throw Error(ErrorCode::not_found, fmt::format("has no array '{}'", name), where,
               unknown_name_hint(name, known));
 }

@@ -38,7 +38,8 @@ std::unique_ptr<run::Task> task_with(const run::Model& model, std::int64_t batch
                                  .model_options = settings.model_options,
                                  .labels_required = training,
                                  .pool = &pool,
-                                 .skip_broken = settings.skip_broken});
+                                 .skip_broken = settings.skip_broken,
+                                 .tokenizer = settings.tokenizer});
     if (task->size() >= batch || !settings.data.empty() || a_batch >= most_samples_a_batch) return task;
   }
 }

@@ -43,7 +43,8 @@ Samples open_samples(const run::TrainSettings& settings, const run::Model& model
                                    .model_options = settings.model_options,
                                    .labels_required = false,
                                    .pool = &pool,
-                                   .skip_broken = settings.skip_broken}),
+                                   .skip_broken = settings.skip_broken,
+                                   .tokenizer = settings.tokenizer}),
                   {},
                   {}};
   if (auto fresh = samples.task->fresh(most, seed, pool)) {

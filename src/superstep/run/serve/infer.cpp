@@ -183,7 +183,8 @@ std::vector<std::string> outside_of_training(const Task& task, const Weights& we
                                                       .seed = training.seed,
                                                       .model_options = training.model_options,
                                                       .pool = &pool,
-                                                      .skip_broken = training.skip_broken});
+                                                      .skip_broken = training.skip_broken,
+                                                      .tokenizer = training.tokenizer});
   return task.outside(*learnt_from);
 }
 
@@ -273,6 +274,7 @@ InferReport infer(const InferSettings& given) {
   TrainSettings model_settings = model_settings_of(settings, weights);
   model_settings.data = settings.input;
   model_settings.skip_broken = settings.skip_broken;
+  model_settings.tokenizer = settings.tokenizer;
   const Model model(model_settings);
   settings.passes = passes_of(settings, model);
   check_refinement(settings, model.workload());
@@ -285,7 +287,8 @@ InferReport infer(const InferSettings& given) {
                                      .model_options = model_settings.model_options,
                                      .labels_required = false,
                                      .pool = &pool,
-                                     .skip_broken = settings.skip_broken});
+                                     .skip_broken = settings.skip_broken,
+                                     .tokenizer = settings.tokenizer});
   // Fewer samples than a batch fill a smaller one, where no chips are to share it.
   const std::int64_t batch = fixed > 0                  ? fixed
                              : settings.chips.several() ? wanted

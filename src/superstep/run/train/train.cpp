@@ -117,7 +117,8 @@ class Training {
                              .model_options = settings_.model_options,
                              .pool = &pool_,
                              .data_memory = options_.data_memory,
-                             .skip_broken = settings_.skip_broken});
+                             .skip_broken = settings_.skip_broken,
+                             .tokenizer = settings_.tokenizer});
   }
 
   void tell_model() const {

@@ -80,6 +80,7 @@ Workload bert_base_squad() {
       .metrics = {{"exact_match", "", true}, {"f1", "", true}, {"exact_bound", "", true}},
       .target = std::nullopt,
       .weight_names = bert_names,
+      .takes_texts = true,
   };
 }
 

@@ -100,6 +100,7 @@ Workload gpt2() {
       .build = build_gpt2,
       .parameters = 124439808,
       .weight_names = language::gpt2_names,
+      .takes_texts = true,
   };
   return by_next_words(std::move(workload), 128, 50257);
 }

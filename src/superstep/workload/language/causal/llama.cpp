@@ -155,6 +155,7 @@ Workload llama() {
       // 2 * 512 * 64 + 2 * (64 * (64 + 32 + 32 + 64) + 3 * 64 * 172 + 2 * 64) + 64
       .parameters = 156480,
       .weight_names = language::llama_names,
+      .takes_texts = true,
   };
   return by_next_words(std::move(workload), 64, 512);
 }

@@ -264,6 +264,19 @@ std::vector<std::unique_ptr<Evaluator>> evaluators_of(const InferSettings& setti
   return evaluators;
 }
 
+// The samples that are asked about, as many as are wanted.
+std::unique_ptr<Task> input_of(const InferSettings& settings, const Model& model,
+                               const TrainSettings& of_model, std::int64_t wanted, ThreadPool& pool) {
+  return model.open_task({.data = settings.input,
+                          .samples = sample_count(settings, wanted),
+                          .seed = of_model.seed,
+                          .model_options = of_model.model_options,
+                          .labels_required = false,
+                          .pool = &pool,
+                          .skip_broken = settings.skip_broken,
+                          .tokenizer = settings.tokenizer});
+}
+
 }  // namespace
 
 InferReport infer(const InferSettings& given) {
@@ -281,14 +294,7 @@ InferReport infer(const InferSettings& given) {
   check_lengths(settings);
   ThreadPool pool(settings.threads);
   const std::int64_t wanted = wanted_batch(settings, model), fixed = model.fixed_batch();
-  const auto task = model.open_task({.data = settings.input,
-                                     .samples = sample_count(settings, wanted),
-                                     .seed = model_settings.seed,
-                                     .model_options = model_settings.model_options,
-                                     .labels_required = false,
-                                     .pool = &pool,
-                                     .skip_broken = settings.skip_broken,
-                                     .tokenizer = settings.tokenizer});
+  const auto task = input_of(settings, model, model_settings, wanted, pool);
   // Fewer samples than a batch fill a smaller one, where no chips are to share it.
   const std::int64_t batch = fixed > 0                  ? fixed
                              : settings.chips.several() ? wanted

@@ -202,6 +202,22 @@ TEST(Advice, WhatDoesNotFitIsSplitOrSaidToLackMemory) {
   EXPECT_TRUE(split);
 }
 
+// A machine is left out with its reason where it computes in none of what is asked for; others are not.
+TEST(Advice, LeavesOutMachinesThatDoNotComputeInIt) {
+  AdviseSettings settings = settings_of("mlp", true);
+  settings.precisions = {"bf16"};
+  settings.machines = {"gc200", "a100-40gb"};
+  const Advice advice = advise(settings);
+  for (const MachineAdvice& one : advice.machines)
+    if (one.machine.id() == "gc200")
+      EXPECT_TRUE(!one.best_option() && contains(one.reasons.front(), "computes in f32, f16"));
+    else
+      EXPECT_TRUE(one.best_option());
+  settings.precisions = {"bf16", "f32"};
+  EXPECT_TRUE(std::ranges::all_of(advise(settings).machines,
+                                  [](const MachineAdvice& one) { return one.best_option() != nullptr; }));
+}
+
 TEST(Advice, IsTheSameOnAnyNumberOfThreads) {
   AdviseSettings settings = settings_of("mlp", true);
   const std::string one = text_of(advise(settings), true);

@@ -51,6 +51,8 @@ TEST(PrimitivePredictions, AreRefusedByName) {
   expect_refused("gc200", {.name = "gemm_k1", .units = 2}, "one device");
   expect_refused("groqchip", {.name = "gemm_k1", .precision = "f32"}, "f32");
   expect_refused("groqchip", {.name = "gemm_k1", .precision = "bf16"}, "bf16");
+  expect_refused("bow", {.name = "gemm_k1", .precision = "bf16"}, "does not compute in bf16");
+  expect_refused("v100", {.name = "gemm_k1", .precision = "tf32"}, "does not compute in tf32");
   expect_refused("gc200", {.name = "allreduce-", .units = 2}, "no size");
   expect_refused("gc200", {.name = "allreduce-1T", .units = 2}, "no size");
   expect_refused("gc200", {.name = "allreduce-nan", .units = 2}, "no size");

@@ -144,6 +144,22 @@ TEST(MachineFiles, RefuseByKey) {
   EXPECT_TRUE(contains(refusal(std::string(2 << 20, '#')), "too large"));
 }
 
+TEST(MachineFiles, SayWhichPrecisionsThereAre) {
+  const auto with = [](const std::string& line) {
+    std::string text(head);
+    return text.insert(text.find("style = "), line + "\n");
+  };
+  EXPECT_TRUE(contains(refusal(with("precisions = \"f16\"")), "must be a list of names"));
+  EXPECT_TRUE(contains(refusal(with("precisions = []")), "must be a list of names"));
+  EXPECT_TRUE(contains(refusal(with("precisions = [16]")), "must be a list of names"));
+  EXPECT_TRUE(contains(refusal(with("precisions = [\"f17\"]")), "'f17' is not a precision"));
+  EXPECT_FALSE(find_machine("gc200").computes_in("bf16"));
+  EXPECT_FALSE(find_machine("bow").computes_in("tf32")) << "as the machine that it is based on";
+  EXPECT_FALSE(find_machine("v100").computes_in("bf16"));
+  EXPECT_TRUE(find_machine("v100").computes_in("f16"));
+  EXPECT_TRUE(find_machine("a100-40gb").computes_in("bf16")) << "a file that does not say takes all";
+}
+
 TEST(MachineFiles, AnUnknownNameGetsTheNearest) {
   try {
     find_machine("a100-40");

@@ -78,6 +78,10 @@ Machine Machine::driven_by(std::string_view stack_name) const {
               names.empty() ? "its file has none" : "there are " + join(names, ", "));
 }
 
+bool Machine::computes_in(std::string_view precision) const {
+  return precisions_.empty() || std::ranges::find(precisions_, precision) != precisions_.end();
+}
+
 std::string Machine::digest() const {
   std::uint64_t hash = 0xcbf29ce484222325u;
   const auto add = [&](const std::vector<Constant>& constants) {

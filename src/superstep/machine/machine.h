@@ -62,6 +62,11 @@ class Machine {
   const std::optional<ProcessorTimes>& processor() const { return processor_; }
   void set_processor(ProcessorTimes times) { processor_ = std::move(times); }
 
+  // Names of the precisions that its units compute in (precision.h); empty: its file does not say.
+  const std::vector<std::string>& precisions() const { return precisions_; }
+  bool computes_in(std::string_view precision) const;
+  void set_precisions(std::vector<std::string> names) { precisions_ = std::move(names); }
+
   const std::string& file() const { return file_; }  // where it came from
   std::string digest() const;                        // of every name and value, in 16 hexadecimal digits
   void set_file(std::string file) { file_ = std::move(file); }
@@ -71,6 +76,7 @@ class Machine {
   Style style_;
   std::vector<Constant> constants_;
   std::vector<Stack> stacks_;
+  std::vector<std::string> precisions_;
   std::optional<ProcessorTimes> processor_;
   static constexpr std::size_t none = static_cast<std::size_t>(-1);
   std::size_t driven_by_ = none;

@@ -10,6 +10,7 @@
 #include "superstep/machine/built_in.h"
 #include "superstep/machine/machine.h"
 #include "superstep/machine/parse_toml.h"
+#include "superstep/machine/precision.h"
 #include "superstep/machine/toml_text.h"
 
 namespace superstep::machine {
@@ -27,6 +28,7 @@ struct Draft {
   Sources sources;
   std::vector<Constant> constants;
   std::vector<Stack> stacks;
+  std::vector<std::string> precisions;
   std::optional<ProcessorTimes> processor;
 };
 
@@ -50,6 +52,7 @@ class Reader {
   void read_sources(const toml::table& table, Draft& draft) const;
   void read_constants(const toml::table& table, Draft& draft) const;
   void read_stacks(const toml::table& table, Draft& draft) const;
+  void read_precisions(const toml::table& table, Draft& draft) const;
   void read_kernels(const toml::table& table, Draft& draft) const;
   void read_times(const toml::table& times, ProcessorTimes& processor) const;
   void take_over_stacks(const toml::table& table, Draft& draft, int depth) const;
@@ -316,12 +319,30 @@ void Reader::read_base(const toml::table& table, Draft& draft, int depth) const 
   draft.sources = std::move(found.sources);
   draft.constants = std::move(found.constants);
   draft.stacks = std::move(found.stacks);
+  draft.precisions = std::move(found.precisions);
+}
+
+void Reader::read_precisions(const toml::table& table, Draft& draft) const {
+  if (!table["precisions"]) return;
+  const toml::array* const list = table["precisions"].as_array();
+  if (!list || list->empty()) refuse("precisions", "must be a list of names");
+  draft.precisions.clear();
+  for (const toml::node& node : *list) {
+    const auto name = node.value<std::string>();
+    if (!name) refuse("precisions", "must be a list of names");
+    try {
+      draft.precisions.push_back(precision_from_name(*name).name);
+    } catch (const Error& error) {
+      refuse("precisions", fmt::format("'{}' {}", *name, error.message()), error.hint());
+    }
+  }
 }
 
 Draft Reader::read(std::string_view text, int depth) const {
   // "measured" is what a measurement found beside the style's constants: kept in files, not read.
-  static const std::vector<std::string> keys{"id",      "name",      "style",  "based_on", "stacks_of",
-                                             "sources", "constants", "stacks", "measured", "kernels"};
+  static const std::vector<std::string> keys{"id",        "name",    "style",     "based_on",
+                                             "stacks_of", "sources", "constants", "stacks",
+                                             "measured",  "kernels", "precisions"};
   const toml::table table = parse(text);
   check_keys(table, "", keys);
   Draft draft;
@@ -339,6 +360,7 @@ Draft Reader::read(std::string_view text, int depth) const {
   read_constants(table, draft);
   take_over_stacks(table, draft, depth);
   read_stacks(table, draft);
+  read_precisions(table, draft);
   read_kernels(table, draft);
   return draft;
 }
@@ -362,6 +384,7 @@ Machine parse_machine(std::string_view text, const std::string& where) {
   }
   Machine machine(std::move(draft.id), std::move(draft.name), *draft.style, std::move(ordered));
   machine.set_stacks(std::move(draft.stacks));
+  machine.set_precisions(std::move(draft.precisions));
   if (draft.processor) machine.set_processor(std::move(*draft.processor));
   return machine;
 }

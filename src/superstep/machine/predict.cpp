@@ -322,6 +322,13 @@ namespace {
 
 // Is what plans cannot change, state and activations, more than a unit has? What is alive at a moment does
 // not depend on the temporaries of the kernels.
+// A type that its units do not have would be timed as one that they have.
+void require_precision(const Machine& machine, const Precision& precision) {
+  if (machine.computes_in(precision.name)) return;
+  throw Error(ErrorCode::unsupported, fmt::format("does not compute in {}", precision.name), machine.name(),
+              "it computes in " + join(machine.precisions(), ", "));
+}
+
 bool cannot_fit(const Prediction& prediction) {
   return std::any_of(prediction.stages.begin(), prediction.stages.end(), [](const Stage& stage) {
     const Memory& memory = stage.memory;
@@ -334,6 +341,7 @@ bool cannot_fit(const Prediction& prediction) {
 // Where it does not fit, plans are given less room for their temporaries: they become slower and smaller.
 Prediction predict(const Machine& machine, const Graph& graph, const PredictSettings& settings) {
   check(settings);
+  require_precision(machine, settings.precision);
   Prediction prediction = predict_as_is(machine, graph, settings);
   if (machine.style() != Style::bulk_synchronous || cannot_fit(prediction)) return prediction;
   // Halved from 0.6 on, the vendor's default (availableMemoryProportion of PopLibs). Three times: chosen.

@@ -118,6 +118,12 @@ MachineAdvice advice_on(const Machine& machine, GraphsByBatch& graphs, const run
     add_processor(advice, model, settings.threads, search);
     return advice;
   }
+  const bool asked = !search.precisions.empty();
+  std::erase_if(search.precisions, [&](const std::string& name) { return !machine.computes_in(name); });
+  if (asked && search.precisions.empty()) {
+    advice.reasons = {"computes in " + join(machine.precisions(), ", ") + " alone"};
+    return advice;
+  }
   advice.options = options_on(
       machine, [&](std::int64_t batch) -> const graph::Graph& { return graphs.at(batch); }, search);
   find_best(advice, search);

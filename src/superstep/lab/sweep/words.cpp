@@ -31,6 +31,13 @@ std::vector<std::string> row_of(const SweepPoint& point) {
           state_of(point)};
 }
 
+// "gc200: does not compute in bf16".
+std::string first_refusal(const std::vector<SweepPoint>& points) {
+  const auto first =
+      std::ranges::find_if(points, [](const SweepPoint& point) { return !point.refused.empty(); });
+  return first == points.end() ? std::string() : first->machine + ": " + first->refused;
+}
+
 std::string summary_of(const std::vector<SweepPoint>& points, std::size_t shown) {
   std::size_t done = 0, fitting = 0, refused = 0, beyond = 0;
   for (const SweepPoint& point : points) {
@@ -41,7 +48,7 @@ std::string summary_of(const std::vector<SweepPoint>& points, std::size_t shown)
   }
   std::string text = fmt::format("{} of {} configurations predicted", done, points.size());
   if (done - fitting - refused > 0) text += fmt::format(", {} do not fit", done - fitting - refused);
-  if (refused > 0) text += fmt::format(", {} are not possible", refused);
+  if (refused > 0) text += fmt::format(", {} not possible (the first: {})", refused, first_refusal(points));
   if (beyond > 0) text += fmt::format(", {} lie beyond what the constants were calibrated on", beyond);
   if (shown < done)
     text += fmt::format("; the best {} are shown (--all shows every one, --json keeps them)", shown);

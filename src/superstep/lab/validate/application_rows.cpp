@@ -175,7 +175,7 @@ std::optional<RowRun> ApplicationRows::compared(std::size_t row, const RowRun& f
   };
   if (metric == "speedup_half_over_single") {
     stated = machine::stated_by(answer_of(first).configuration.settings);
-    stated.precision = is_ipu(first.machine) ? "f32" : "tf32";
+    stated.precision = machine::find_machine(first.machine).computes_in("tf32") ? "tf32" : "f32";
     driven_by(first.stack.empty()
                   ? ""
                   : stack_of(machine::find_machine(second.machine), table_.text(row, "framework"), false,

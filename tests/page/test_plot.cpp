@@ -97,6 +97,16 @@ TEST(Axis, LogarithmicMarksDecades) {
   EXPECT_EQ(logarithmic(1, 1000).minor_ticks().size(), 24u);
 }
 
+// Round values of equal distance crowd at the upper end: "1800" and "2000" of 500 to 2,100 ran into each
+// other.
+TEST(Axis, LogarithmicLabelsKeepTheirDistance) {
+  const Axis axis = logarithmic(500, 2100);
+  ASSERT_GE(axis.ticks().size(), 3u);
+  for (std::size_t i = 1; i < axis.ticks().size(); ++i)
+    EXPECT_GE(axis.position(axis.ticks()[i].value) - axis.position(axis.ticks()[i - 1].value), 0.12);
+  EXPECT_FALSE(axis.minor_ticks().empty()) << "what has no label keeps its line";
+}
+
 std::string tick_labels(const std::string& svg) {
   static const std::regex text("<text x=\"[^\"]*\" y=\"[^\"]*\" text-anchor=\"middle\">([^<]*)</text>");
   std::string labels;

@@ -77,10 +77,12 @@ std::string tick_label(double value, double step, double largest_tick) {
 Axis::Axis(Extent extent, bool log, int wanted, double margin, bool whole) : log_(log), whole_(whole) {
   if (extent.empty()) extent.low = log ? 1 : 0, extent.high = log ? 10 : 1;
   widen(extent, margin);
-  if (log_ && high_ / low_ >= 5)
+  if (log_ && high_ / low_ >= 5) {
     mark_decades(wanted);
-  else
+  } else {
     mark_linear(wanted);
+    if (log_) thin_out();
+  }
 }
 
 void Axis::widen(Extent extent, double margin) {
@@ -111,6 +113,18 @@ void Axis::mark_linear(int wanted) {
   const double largest_tick = step * std::floor((reach + slack) / step);
   for (double k = std::ceil((low_ - slack) / step); k * step <= high_ + slack; ++k)
     ticks_.push_back({k * step, tick_label(k * step, step, largest_tick)});
+}
+
+// Marks of equal distance stand closer and closer on a logarithmic axis: labels would run into each other.
+void Axis::thin_out() {
+  constexpr double least = 0.12;  // of the axis, a label of four digits and a gap: chosen
+  std::vector<Tick> kept;
+  for (Tick& tick : ticks_)
+    if (kept.empty() || position(tick.value) - position(kept.back().value) >= least)
+      kept.push_back(std::move(tick));
+    else
+      minor_.push_back(tick.value);
+  ticks_ = std::move(kept);
 }
 
 void Axis::mark_decades(int wanted) {

@@ -37,6 +37,7 @@ class Axis {
   void widen(Extent extent, double margin);
   void mark_linear(int wanted);
   void mark_decades(int wanted);
+  void thin_out();
 
   bool log_, whole_;
   double low_ = 0, high_ = 1;

@@ -142,6 +142,12 @@ std::string disagreement(double published, double predicted) {
                            : " The prediction moves the other way than what is published.";
 }
 
+std::string axis_words(const Report& report) {
+  std::string words = report.study.drawing.x;
+  std::ranges::replace(words, '_', ' ');
+  return words;
+}
+
 void of_lines(const Report& report, std::vector<std::string>& said) {
   const std::map<std::string, std::vector<std::size_t>> lines = lines_of(report);
   for (const auto& [label, line] : lines) {
@@ -162,7 +168,7 @@ void of_lines(const Report& report, std::vector<std::string>& said) {
     if (words.empty()) continue;
     std::string sentence =
         fmt::format("{}{} from {:.0f} to {:.0f}: {}.", lines.size() > 1 ? label + ", " : "",
-                    report.study.drawing.x, shown->x_first, shown->x_last, join(words, "; "));
+                    axis_words(report), shown->x_first, shown->x_last, join(words, "; "));
     if (ratios.size() == 2) sentence += disagreement(ratios[0], ratios[1]);
     said.push_back(sentence);
   }

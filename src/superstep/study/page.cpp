@@ -138,6 +138,8 @@ std::string unbroken(std::string_view text) {
   for (const char letter : text)
     if (letter == ' ')
       joined += "\u00a0";
+    else if (letter == '-')
+      joined += "\u2011";
     else
       joined += letter;
   return joined;

@@ -34,7 +34,7 @@ std::unique_ptr<data::SampleSource> open_texts(const std::filesystem::path& path
       .length = length};
   // A third of a window at most is left to what the one before it has shown: chosen.
   settings.stride = std::min(settings.stride, std::max<std::int64_t>(1, length / 3));
-  return questions ? language::open_squad(path, settings) : language::open_text_blocks(path, settings);
+  return language::open_texts(path, settings);
 }
 
 }  // namespace superstep::workload

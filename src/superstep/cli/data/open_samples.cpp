@@ -45,8 +45,7 @@ std::unique_ptr<data::SampleSource> open_samples(const std::string& path, const 
                                             language::Tokenizer::from_file(options.tokenizer)),
                                         .length = options.length,
                                         .stride = options.stride};
-  return language::is_squad(path) ? language::open_squad(path, settings)
-                                  : language::open_text_blocks(path, settings);
+  return language::open_texts(path, settings);
 }
 
 }  // namespace superstep::cli

@@ -247,4 +247,8 @@ std::unique_ptr<data::SampleSource> open_squad(const fs::path& path, const TextS
   return std::make_unique<SquadSource>(path, settings);
 }
 
+std::unique_ptr<data::SampleSource> open_texts(const fs::path& given, const TextSettings& settings) {
+  return is_squad(given) ? open_squad(given, settings) : open_text_blocks(given, settings);
+}
+
 }  // namespace superstep::language

@@ -38,4 +38,8 @@ bool is_squad(const std::filesystem::path& path);
 std::unique_ptr<data::SampleSource> open_squad(const std::filesystem::path& path,
                                                const TextSettings& settings);
 
+// Either, by what `given` is.
+std::unique_ptr<data::SampleSource> open_texts(const std::filesystem::path& given,
+                                               const TextSettings& settings);
+
 }  // namespace superstep::language

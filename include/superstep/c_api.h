@@ -155,6 +155,12 @@ superstep_status superstep_model_write_onnx(const superstep_model* model, const 
 superstep_status superstep_session_create(const superstep_model* model,
                                           const superstep_compile_settings* settings,
                                           superstep_session** session);
+/* Loss and gradients, for an optimizer of your own: inputs are the model's, then the targets; outputs "loss",
+   the model's, then "gradient/NAME" for each trained parameter. Parameters change by
+   superstep_session_set_parameter() alone. */
+superstep_status superstep_gradient_create(const superstep_model* model,
+                                           const superstep_compile_settings* settings,
+                                           superstep_session** session);
 void superstep_session_free(superstep_session* session);
 superstep_status superstep_session_inputs(superstep_session* session, const superstep_port** ports,
                                           size_t* count);

@@ -55,7 +55,9 @@ struct ModelSettings {
   // not;
   // * and ? in a name stand for any letters and for one.
   std::vector<std::string> train, freeze;
-  std::string loss;        // of an ONNX file that is trained: "mse", "cross_entropy"; empty: mse
+  // Of an ONNX file that is trained: "mse", "cross_entropy", "value" (an output is itself the loss:
+  // "value:NAME" where there are several), or several: "mse:position,l1:width"; empty: mse
+  std::string loss;
   std::uint64_t seed = 1;  // of initial parameters and random masks
 };
 
@@ -175,6 +177,12 @@ class Model {
 
   Session compile(const CompileSettings& settings = {}) const;
   Trainer trainer(const CompileSettings& settings, const TrainerSettings& training = {}) const;
+
+  // Loss and gradients, for an optimizer of your own. Inputs: the model's, then the targets. Outputs: "loss"
+  // (before any step), the model's, then "gradient/NAME" for each trained parameter, in its shape. Random
+  // masks are drawn anew at every call, and running statistics are kept as in a training step; parameters
+  // stay as they are until Session::set_parameter(). Throws Error as trainer() does.
+  Session gradient(const CompileSettings& settings = {}) const;
 
   // The model as it is served, with its present parameters. Atomically.
   void write_onnx(const std::filesystem::path& file, const OnnxSettings& settings = {}) const;

@@ -65,6 +65,11 @@ HeldSession* compile(const HeldModel& held, nb::dict given) {
   return new HeldSession(Watch().call([&] { return held.model.compile(settings); }));
 }
 
+HeldSession* gradient(const HeldModel& held, nb::dict given) {
+  const CompileSettings settings = compile_settings(held.model, given);
+  return new HeldSession(Watch().call([&] { return held.model.gradient(settings); }));
+}
+
 HeldTrainer* trainer(const HeldModel& held, nb::dict given, const std::string& optimizer,
                      double learning_rate) {
   const CompileSettings settings = compile_settings(held.model, given);
@@ -114,6 +119,7 @@ void bind_models(nb::module_& module) {
           [](HeldModel& held, const HeldTrainer& from) { held.model.take_parameters(from.trainer); },
           "trainer"_a)
       .def("compile", compile, "settings"_a)
+      .def("gradient", gradient, "settings"_a)
       .def("trainer", trainer, "settings"_a, "optimizer"_a, "learning_rate"_a)
       .def("write_onnx", write_onnx, "file"_a, "opset"_a, "batch"_a);
   module.def("open_model", open, "what"_a, "settings"_a);

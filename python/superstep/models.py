@@ -325,7 +325,8 @@ class Model:
             ``{"length": 64}`` for a symbol of the file.
         bounds: of an ONNX file, how long results may be whose length depends on the data: ``{"nonzero": 100}`` by node,
             ``{"*": "all"}`` for all of them. Results are padded; where a bound may be too small, ``beyond_bounds`` counts what found no room.
-        loss: of an ONNX file that is trained: ``"mse"``, ``"l1"``, ``"huber"``, ``"cross_entropy"``, or terms by output.
+        loss: of an ONNX file that is trained: ``"mse"``, ``"l1"``, ``"huber"``, ``"cross_entropy"``, ``"value"``
+            (the output is itself the loss), or terms by output.
         seed: of initial parameters and random masks.
         train: of an ONNX file, initialisers that are trained beside its weights; ``*`` and ``?`` stand for letters.
         freeze: weights that are not trained.
@@ -396,6 +397,23 @@ class Model:
             calibration: samples by input, a row a sample, that the ranges of 8-bit numbers are taken from.
         """
         return Session(self._core.compile(self._settings(batch, precision, threads, micro_batch, target, memory_limit, calibration)))
+
+    def gradient(self, *, batch: int = 0, precision: str = "f32", threads: int = 0, micro_batch: int = 0, target: str = "cpu",
+                 memory_limit: int = 0) -> Session:
+        """Compiles loss and gradients for one batch, for an optimizer of your own.
+
+        What is returned is called with the model's inputs, then the targets. It gives ``loss`` (the mean over the batch), the
+        model's outputs, then ``gradient/NAME`` for each trained parameter, in its shape. Random masks are drawn anew at every
+        call, and running statistics are kept as in a training step; parameters stay as they are until ``set_parameter``.
+
+            step = model.gradient(batch=32)
+            found = step.run({"x": x, "target": y})
+            step.set_parameter("w", step.parameter("w") - 0.1 * found["gradient/w"])
+
+        Args:
+            precision: ``"f32"`` or ``"bf16"``; the others as in ``compile``.
+        """
+        return Session(self._core.gradient(self._settings(batch, precision, threads, micro_batch, target, memory_limit, None)))
 
     def trainer(self, *, batch: int = 0, optimizer: str = "", learning_rate: float = 0.0, precision: str = "f32",
                 threads: int = 0, micro_batch: int = 0, target: str = "cpu", memory_limit: int = 0) -> Trainer:

@@ -185,7 +185,8 @@ def train(model: PathLike | None = None, data: Any = None, *, loss: str = "", op
             mapping of arrays by the names of the inputs and of the targets, a tuple of arrays (inputs, then targets), a
             Dataset of PyTorch, any iterable of samples that are tuples or mappings. Samples that are given are written to
             ``OUT.data.npz``, which the run reads; the first four fifths train, the rest validate.
-        loss: of an ONNX file: ``"mse"``, ``"l1"``, ``"huber"``, ``"cross_entropy"``, or terms by output.
+        loss: of an ONNX file: ``"mse"``, ``"l1"``, ``"huber"``, ``"cross_entropy"``, ``"value"``
+            (the output is itself the loss), or terms by output.
         optimizer: ``"sgd:momentum=0.9"``, ``"adam"``, ``"adamw:weight_decay=0.01"``, ``"adamax"``, ``"rmsprop"``, ``"lamb"``.
         learning_rate: peak; 0: the workload's own.
         until: stop when a quality of the validation samples is that good or better: ``"error_px_mean=0.04"``,

@@ -177,6 +177,30 @@ TEST_F(Api, TrainsAndGoesOnFromAFile) {
   EXPECT_EQ(distance(model.parameter(name), trainer.parameter(name)), 0);
 }
 
+// A step of gradient descent by hand is that of the trainer.
+TEST_F(Api, GivesGradientsForAnOptimizerOfOnesOwn) {
+  const Model model("mlp", {.options = {"dropout=0"}});
+  Session gradient = model.gradient({.batch = 4, .threads = 2});
+  Trainer trainer = model.trainer({.batch = 4, .threads = 2}, {.optimizer = "sgd", .learning_rate = 0.1});
+  ASSERT_EQ(gradient.inputs().size(), trainer.inputs().size());
+  const std::vector<Tensor> values = filled(gradient.inputs());
+  NamedValues named;
+  for (std::size_t i = 0; i < values.size(); ++i) named.emplace(gradient.inputs()[i].name, values[i]);
+  for (int step = 0; step < 3; ++step) {
+    const NamedValues found = gradient.run(named);
+    EXPECT_NEAR(found.at("loss").at(0), trainer.step(values), 1e-6);
+    EXPECT_TRUE(found.contains(model.outputs()[0].name));
+    for (const Port& parameter : model.parameters()) {
+      Tensor value = gradient.parameter(parameter.name).clone();
+      const Tensor& slope = found.at("gradient/" + parameter.name);
+      ASSERT_EQ(slope.shape(), value.shape());
+      for (std::int64_t i = 0; i < value.element_count(); ++i) value.set(i, value.at(i) - 0.1 * slope.at(i));
+      gradient.set_parameter(parameter.name, value);
+      EXPECT_LT(distance(value, trainer.parameter(parameter.name)), 1e-6) << parameter.name << step;
+    }
+  }
+}
+
 TEST_F(Api, ALearningRateThatIsTooLargeIsAnError) {
   Trainer trainer = Model("mlp").trainer({.batch = 8, .threads = 1}, {.optimizer = "sgd"});
   const std::vector<Tensor> values = filled(trainer.inputs());

@@ -221,6 +221,47 @@ TEST_F(UserModels, LossesNameTheirOutputs) {
   refused(":y", {"a term has no loss"});
 }
 
+// loss = mean over columns of (x A - t)^2: a row for each sample, or one number.
+on::GraphParts own_loss(bool rows) {
+  on::GraphParts parts{
+      .nodes = {on::node("MatMul", {"x", "A"}, {"y"}), on::node("Sub", {"y", "t"}, {"away"}),
+                on::node("Mul", {"away", "away"}, {"squares"}),
+                rows ? on::node("ReduceMean", {"squares"}, {"loss"},
+                                {on::attribute("axes", std::vector<std::int64_t>{1}),
+                                 on::attribute("keepdims", 0)})
+                     : on::node("ReduceMean", {"squares"}, {"loss"}, {on::attribute("keepdims", 0)})},
+      .inputs = {on::port("x", on::f32, {"N", "4"}), on::port("t", on::f32, {"N", "6"})},
+      .outputs = {on::port("loss", on::f32, rows ? on::Names{"N"} : on::Names{}),
+                  on::port("y", on::f32, {"N", "6"})},
+      .initializers = {user_dense("A", 4, 6)}};
+  return parts;
+}
+
+TEST_F(UserModels, AnOutputMayBeTheLoss) {
+  const NamedTensors data{{"x", test::random_tensor(ElementType::f32, {20, 4}, 1)},
+                          {"t", test::random_tensor(ElementType::f32, {20, 6}, 2)}};
+  const UserModel model = opened(own_loss(true), {}, "value:loss", data);
+  ASSERT_EQ(model.workload().metrics.size(), 1U);
+  EXPECT_EQ(model.workload().metrics[0].name, "loss");
+  EXPECT_FALSE(model.workload().metrics[0].higher_is_better);
+  const auto task = task_of(model);
+  EXPECT_TRUE(task->has_labels()) << "there is something to train on, and nothing beside the inputs";
+  std::vector<Tensor> outputs;
+  outputs.push_back(Tensor::from<float>({2}, {1, 4}));
+  outputs.emplace_back(ElementType::f32, Shape{2, 6});
+  const std::vector<std::int64_t> indices{18, 19};
+  EXPECT_EQ(task->quality(indices, outputs).at(0).value, 2.5);
+  EXPECT_EQ(opened(own_loss(true), {}, "value:loss,mse:y").workload().metrics.back().name, "loss.loss");
+}
+
+TEST_F(UserModels, ALossOfAWholeBatchIsRefusedWithWhatToDo) {
+  const NamedTensors data{{"x", test::random_tensor(ElementType::f32, {20, 4}, 1)},
+                          {"t", test::random_tensor(ElementType::f32, {20, 6}, 2)}};
+  const UserModel model = opened(own_loss(false), {}, "value:loss", data);
+  expect_error(ErrorCode::unsupported, {"output 'loss'", "reduction='none'", "Model.gradient"},
+               [&] { task_of(model); });
+}
+
 TEST_F(UserModels, DataAreSplitInOrder) {
   const UserModel model = opened(two_outputs({"N", "4"}, {"N", "3"}), {}, {}, user_pairs(20));
   const auto task = task_of(model);

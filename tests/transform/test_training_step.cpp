@@ -10,6 +10,7 @@
 #include "superstep/op/product/quantization.h"
 #include "superstep/op/rows/reduction.h"
 #include "superstep/op/training/optimizer.h"
+#include "superstep/transform/batch_axis.h"
 #include "superstep/transform/border.h"
 #include "superstep/transform/pipeline.h"
 #include "superstep/transform/training/training_step.h"
@@ -605,6 +606,92 @@ TEST(TrainingStep, RefusesALossOnOneOfSeveralOutputsThatDoesNotSayWhich) {
   const Var w = b.state("w", Tensor::scalar<float>(1));
   b.output("a", w), b.output("b", w);
   EXPECT_TRUE(contains(error_of(model, {}), "must say which (there are: a, b)"));
+}
+
+// mean (x w - t)^2 of four samples, computed by the model: a row for each, their mean, or their sum.
+Graph model_with_its_loss(const std::string& reduction) {
+  Graph graph("own");
+  Builder b(graph);
+  const Var x = b.input("x", ElementType::f64, {4, 2}), t = b.input("t", ElementType::f64, {4, 1});
+  const Var w = b.state("w", Tensor::from<double>({2, 1}, {0.5, -1.0}));
+  const Var away = op::gemm(x, w) - t, squares = away * away;
+  b.output("loss", reduction == "none"   ? squares
+                   : reduction == "mean" ? op::reduce_mean(squares)
+                                         : op::reduce_sum(squares));
+  return graph;
+}
+
+const LossSpec own_value{{LossTerm{.kind = LossKind::value}}};
+
+TEST(TrainingStep, AnOutputMayBeTheLoss) {
+  const std::vector<Tensor> data = {Tensor::from<double>({4, 2}, xs), Tensor::from<double>({4, 1}, ts)};
+  for (const char* reduction : {"none", "mean", "sum"}) {
+    Graph model = model_with_its_loss(reduction);
+    Runner runner(make_training_step(model, own_value, {.kind = OptimizerKind::sgd}));
+    const double times = std::string(reduction) == "sum" ? 4 : 1;
+    Pair w = {0.5, -1.0};
+    EXPECT_NEAR(runner.step(data, rate / 4), times * Quadratic::loss(w), 1e-12) << reduction;
+    const Pair g = Quadratic::gradient(w);
+    for (int k = 0; k < 2; ++k)
+      EXPECT_NEAR(runner.state("w").at(k),
+                  w[static_cast<std::size_t>(k)] - rate / 4 * times * g[static_cast<std::size_t>(k)], 1e-7)
+          << reduction;
+  }
+}
+
+// What is one number for a batch may be a sum: the mean over parts of the batch would be another number.
+TEST(TrainingStep, OnlyALossOfEachSampleMayBeSplit) {
+  const auto step = [](const char* reduction) {
+    return make_training_step(model_with_its_loss(reduction), own_value, {.kind = OptimizerKind::sgd});
+  };
+  EXPECT_TRUE(splittable(step("none")).has_value());
+  for (const char* whole : {"mean", "sum"}) {
+    const Status split = splittable(step(whole));
+    ASSERT_FALSE(split.has_value()) << whole;
+    EXPECT_TRUE(contains(split.error().what(), "is a loss of the whole batch"));
+  }
+}
+
+TEST(TrainingStep, AnOutputThatIsALossIsAFloatingPointNumber) {
+  Graph model;
+  Builder b(model);
+  b.output("count", b.input("n", ElementType::i64, {4}));
+  EXPECT_TRUE(contains(error_of(model, own_value), "the only output: a loss is a floating-point number"));
+}
+
+// The gradient alone is what plain descent takes away.
+TEST(TrainingStep, GradientsWithoutAnOptimizer) {
+  const Graph step = verified(make_gradient_step(linear_model(), {}));
+  ASSERT_EQ(step.outputs().size(), 3U);
+  EXPECT_EQ(step.outputs()[0].name, "loss");
+  EXPECT_EQ(step.outputs()[1].name, "y");
+  EXPECT_EQ(step.outputs()[2].name, "gradient/w");
+  const op::Evaluation found = op::evaluate(
+      step, std::vector<Tensor>{Tensor::from<double>({4, 2}, xs), Tensor::from<double>({4, 1}, ts)}, {});
+  const Pair w = {0.5, -1.0}, g = Quadratic::gradient(w);
+  EXPECT_NEAR(found.outputs[0].at(0), Quadratic::loss(w), 1e-12);
+  for (int k = 0; k < 2; ++k) EXPECT_NEAR(found.outputs[2].at(k), g[static_cast<std::size_t>(k)], 1e-12);
+  EXPECT_EQ(found.states.at("w").at(0), 0.5) << "nothing is learnt";
+  EXPECT_TRUE(splittable(step).has_value());
+}
+
+TEST(TrainingStep, GradientsDrawMasksAndCountSamples) {
+  Graph model("drops");
+  Builder b(model);
+  const Var x = b.input("x", ElementType::f64, {4, 2});
+  const Var w = b.state("w", Tensor::from<double>({2, 1}, {0.5, -1.0}));
+  b.output("y", op::gemm(b.node1("Dropout", {x, b.scalar(ElementType::f32, 0.5)}), w));
+  const Graph step = verified(make_gradient_step(model, {}));
+  const std::vector<Tensor> data = {Tensor::from<double>({4, 2}, xs), Tensor::from<double>({4, 1}, ts)};
+  const op::Evaluation first = op::evaluate(step, data, {}), second = op::evaluate(step, data, first.states);
+  EXPECT_EQ(first.states.at("dropout.counter").at(0), 4);
+  EXPECT_NE(first.outputs[0].at(0), second.outputs[0].at(0)) << "another mask";
+}
+
+TEST(TrainingStep, GradientsAreOfTheReverseModeAlone) {
+  const TrainingStepOptions estimated{.gradient = {.kind = GradientMode::Kind::forward}};
+  EXPECT_THROW(make_gradient_step(linear_model(), {}, estimated), Error);
+  EXPECT_THROW(make_gradient_step(linear_model(), {}, {.average = 0.9}), Error);
 }
 
 TEST(TrainingStep, FreezesParameters) {

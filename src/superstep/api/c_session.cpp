@@ -24,19 +24,35 @@ CompileSettings settings_from(const superstep_compile_settings* given, const std
 using namespace superstep;
 using namespace superstep::api;
 
-superstep_status superstep_session_create(const superstep_model* model,
-                                          const superstep_compile_settings* settings,
-                                          superstep_session** session) {
+namespace {
+
+superstep_status create(const superstep_model* model, const superstep_compile_settings* settings,
+                        superstep_session** session,
+                        Session (Model::*compile)(const CompileSettings&) const) {
   return guarded([&] {
     require(model, "model");
     require(session, "session");
     *session = nullptr;
-    std::unique_ptr<superstep_session> created(
-        new superstep_session{model->model.compile(settings_from(settings, model->model.inputs())), {}, {}});
+    std::unique_ptr<superstep_session> created(new superstep_session{
+        (model->model.*compile)(settings_from(settings, model->model.inputs())), {}, {}});
     created->inputs.set(created->session.inputs());
     created->outputs.set(created->session.outputs());
     *session = created.release();
   });
+}
+
+}  // namespace
+
+superstep_status superstep_session_create(const superstep_model* model,
+                                          const superstep_compile_settings* settings,
+                                          superstep_session** session) {
+  return create(model, settings, session, &Model::compile);
+}
+
+superstep_status superstep_gradient_create(const superstep_model* model,
+                                           const superstep_compile_settings* settings,
+                                           superstep_session** session) {
+  return create(model, settings, session, &Model::gradient);
 }
 
 void superstep_session_free(superstep_session* session) { delete session; }

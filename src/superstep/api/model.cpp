@@ -119,6 +119,16 @@ class Model::Implementation {
     return target.compile(with_states(model.training_step(&target), states_), options);
   }
 
+  std::unique_ptr<target::Executable> compile_gradient(const CompileSettings& settings) const {
+    const target::Target& target = target::find_target(settings.target);
+    run::TrainSettings chosen = settings_;
+    chosen.precision = settings.precision;
+    chosen.batch = settings.batch;
+    target::CompileOptions options = api::compile_options(settings);
+    if (fixed_batch() > 0) options.micro_batch = fixed_batch();
+    return target.compile(with_states(run::Model(chosen).gradient_step(&target), states_), options);
+  }
+
   void write_onnx(const std::filesystem::path& file, const OnnxSettings& settings) const {
     const std::int64_t batch = settings.batch > 0 ? settings.batch : fixed_batch();
     onnx::write_onnx(file, with_states(at_precision("f32").inference(), states_),
@@ -222,6 +232,10 @@ Trainer Model::trainer(const CompileSettings& settings, const TrainerSettings& t
   double rate = 0;
   auto executable = implementation_->compile_step(settings, training, rate);
   return Trainer(std::make_unique<Trainer::Implementation>(std::move(executable), name(), rate));
+}
+
+Session Model::gradient(const CompileSettings& settings) const {
+  return Session(std::make_unique<Session::Implementation>(implementation_->compile_gradient(settings)));
 }
 
 void Model::write_onnx(const std::filesystem::path& file, const OnnxSettings& settings) const {

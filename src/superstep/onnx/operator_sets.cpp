@@ -146,7 +146,7 @@ int opset_of(const Graph& graph, const Node& node) {
 
 std::optional<Attribute> attribute_for(const Graph& graph, const Node& node, std::string_view name,
                                        const Attribute& value, int opset) {
-  if (name == "over_parts") return std::nullopt;  // ours, about how a step is run
+  if (name == "over_parts" || name == "of_whole_batch") return std::nullopt;  // ours, about how a step is run
   const bool pools_plainly =
       name == "dilations" && all_are(value, 1) &&
       ((node.op == "AveragePool" && opset < 19) || (node.op == "LpPool" && opset < 18));

@@ -208,6 +208,12 @@ target::GraphAtBatch Model::training_step(const target::Target* on) const {
   return graphs(on, passes(true, on));
 }
 
+target::GraphAtBatch Model::gradient_step(const target::Target* on) const {
+  std::vector<transform::Pass> all = passes(true, on);
+  all.back() = transform::gradient_step_pass(recipe().loss, {.seed = settings_.seed});
+  return graphs(on, std::move(all));
+}
+
 target::GraphAtBatch Model::inference(const target::Target* on) const {
   return graphs(on, passes(false, on));
 }

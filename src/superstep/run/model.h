@@ -42,6 +42,8 @@ class Model {
   // static object; null: as the workload says.
   target::GraphAtBatch training_step(const target::Target* on = nullptr) const;
   target::GraphAtBatch inference(const target::Target* on = nullptr) const;
+  // Loss, outputs and gradients, nothing updated by them (transform::make_gradient_step).
+  target::GraphAtBatch gradient_step(const target::Target* on = nullptr) const;
   // As inference(), but drops out by masks that every run draws anew (transform/training/sampled_dropout.h).
   target::GraphAtBatch sampling(const target::Target* on = nullptr) const;
 

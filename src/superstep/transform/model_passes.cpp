@@ -78,6 +78,18 @@ Pass loss_gradient_pass(std::vector<LossTerm> terms, LossGradientOptions options
           .rounding = Pass::other_results};
 }
 
+Pass gradient_step_pass(LossSpec loss, TrainingStepOptions options) {
+  return {.name = "make_gradient_step",
+          .run =
+              [loss = std::move(loss), options = std::move(options)](graph::Graph& model) {
+                model = make_gradient_step(model, loss, options);
+                return true;
+              },
+          .summary = "loss and gradients behind the model, nothing updated by them",
+          .required = "without it there are no gradients",
+          .rounding = Pass::other_results};
+}
+
 Pass over_parts_pass(std::int64_t parts) {
   return {.name = "over_parts",
           .run =

@@ -34,6 +34,9 @@ Pass training_step_pass(LossSpec loss, OptimizerSpec optimizer, TrainingStepOpti
 // transform/training/loss_gradient.h
 Pass loss_gradient_pass(std::vector<LossTerm> terms, LossGradientOptions options = {});
 
+// make_gradient_step() of transform/training/training_step.h
+Pass gradient_step_pass(LossSpec loss, TrainingStepOptions options = {});
+
 // transform/training/over_parts.h. Leaves the graph alone where there is one part. Error (unsupported) where
 // the samples are mixed in another way.
 Pass over_parts_pass(std::int64_t parts);

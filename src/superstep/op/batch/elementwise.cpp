@@ -55,6 +55,10 @@ BatchAxis per_sample_or_sum(const BatchSite& site, bool stays_sum) {
 
 BatchAxis elementwise(const BatchSite& site) { return per_sample_or_sum(site, false); }
 BatchAxis additive(const BatchSite& site) { return per_sample_or_sum(site, true); }
+BatchAxis identity(const BatchSite& site) {
+  const bool whole = site.node.attributes.integer("of_whole_batch", 0) != 0;
+  return whole && site.is(0, BatchKind::reduced) ? mixes("is a loss of the whole batch") : additive(site);
+}
 BatchAxis multiplied(const BatchSite& site) { return per_sample_or_sum(site, sums_over_batch(site) == 1); }
 BatchAxis divided(const BatchSite& site) { return per_sample_or_sum(site, !site.is(1, BatchKind::reduced)); }
 

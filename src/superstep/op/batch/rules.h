@@ -10,6 +10,7 @@ namespace superstep::op::batch {
 // Element by element, with broadcasting; of sums over the batch, the second line says what stays one.
 BatchAxis elementwise(const BatchSite& site);
 BatchAxis additive(const BatchSite& site);    // Add, Neg: linear in all inputs together
+BatchAxis identity(const BatchSite& site);    // additive, unless it is marked as a loss of the whole batch
 BatchAxis multiplied(const BatchSite& site);  // Mul: linear in each of them
 BatchAxis divided(const BatchSite& site);     // Div: linear in the first
 

@@ -175,7 +175,7 @@ std::span<const Definition> unary_operators() {
       {.name = "Identity",
        .since_opset = 1,
        .traits = elementwise_traits(Elements::any, {.work = WorkKind::view,
-                                                    .batch = batch::additive,
+                                                    .batch = batch::identity,
                                                     .view = View::same,
                                                     .precision = Precision::follows,
                                                     .moves_bytes = true}),

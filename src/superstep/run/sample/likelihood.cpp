@@ -23,6 +23,7 @@ Kind kind_of(const transform::LossTerm& term, const std::string& workload) {
     case LossKind::cross_entropy:
     case LossKind::token_cross_entropy: return Kind::categorical;
     case LossKind::huber:
+    case LossKind::value:
     case LossKind::dice: break;
   }
   throw Error(ErrorCode::unsupported,

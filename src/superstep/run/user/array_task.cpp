@@ -81,8 +81,17 @@ Tensor one_row(const Tensor& array) {
   return array.reshaped(Shape(extents));
 }
 
-std::string labelled(const char* name, const Target& target) {
-  return target.label.empty() ? name : fmt::format("{}.{}", name, target.label);
+std::string labelled(const char* name, const std::string& label) {
+  return label.empty() ? name : fmt::format("{}.{}", name, label);
+}
+std::string labelled(const char* name, const Target& target) { return labelled(name, target.label); }
+
+constexpr const char* loss_of_its_own = "loss";  // an output that is one: its mean
+
+double mean_of(const Tensor& rows) {
+  double sum = 0;
+  for (std::int64_t i = 0; i < rows.element_count(); ++i) sum += rows.at(i);
+  return sum / static_cast<double>(rows.element_count());
 }
 
 Metric plain(std::string name, double value) {
@@ -119,7 +128,9 @@ class ArrayTask : public Task {
     return training_;
   }
   std::vector<std::string> notes() const override { return source_->notes(); }
-  bool has_labels() const override { return !targets_.empty(); }
+  bool has_labels() const override {
+    return !targets_.empty() || spec_.targets.empty() && !spec_.values.empty();
+  }
   bool reads_as_it_goes() const override { return !rows_->held(); }
   data::ForcedOrder forced_order() const override { return rows_->forced_order(); }
 
@@ -157,6 +168,8 @@ class ArrayTask : public Task {
                              : regression(target, truth.rows, truth.at, output);
       metrics.insert(metrics.end(), found.begin(), found.end());
     }
+    for (const ArrayTaskSpec::Value& value : spec_.values)
+      metrics.push_back(plain(labelled(loss_of_its_own, value.label), mean_of(outputs[value.output])));
     return metrics;
   }
 
@@ -410,6 +423,8 @@ std::vector<workload::MetricSpec> metrics_of(const ArrayTaskSpec& spec) {
     metrics.push_back({labelled(classes ? "cross_entropy" : "rmse", target), ""});
     metrics.push_back({labelled(classes ? "accuracy" : "mae", target), "", classes});
   }
+  for (const ArrayTaskSpec::Value& value : spec.values)
+    metrics.push_back({labelled(loss_of_its_own, value.label), ""});
   return metrics;
 }
 

@@ -30,8 +30,14 @@ struct ArrayTaskSpec {
     std::int64_t classes = 0;  // of labels: 0 to classes - 1; 0: not labels
     std::string label;         // in names of metrics; empty where there is only one term
   };
+  // An output that is itself a term of the loss: compared with nothing.
+  struct Value {
+    std::size_t output = 0;
+    std::string label;  // as of a target
+  };
   std::vector<Input> inputs;
   std::vector<Target> targets;
+  std::vector<Value> values;
   bool allow_not_finite = false;  // NaN and infinities in arrays that are trained on
   double training_share = 0.8;    // the first samples train, the rest validate
   // All that the model takes and gives is one sample. Arrays have an axis more, which numbers the samples, or
@@ -48,7 +54,7 @@ std::vector<workload::MetricSpec> metrics_of(const ArrayTaskSpec& spec);
 // `settings.labels_required`. Throws Error (bad_file) naming file and array.
 //
 // Quality: rmse and mae of each term, or cross_entropy and accuracy (share of labels that have the highest
-// score).
+// score); of an output that is a loss its mean.
 std::unique_ptr<Task> make_array_task(const ArrayTaskSpec& spec,
                                       std::shared_ptr<const data::SampleSource> source,
                                       const std::string& where, const TaskSettings& settings);

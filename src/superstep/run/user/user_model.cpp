@@ -438,7 +438,13 @@ ArrayTaskSpec UserModel::task_spec() const {
   for (const transform::LossTerm& term : loss_.terms) {
     const Port& output = output_of(term);
     if (!one_a_call_ && !output.batched) continue;  // of a whole batch: open_task() says so
-    ArrayTaskSpec::Target target{.names = {"target", output.name}, .type = output.type, .kind = term.kind};
+    const auto place = static_cast<std::size_t>(&output - outputs_.data());
+    if (!transform::needs_target(term.kind)) {
+      spec.values.push_back({place, loss_.terms.size() > 1 ? output.name : std::string()});
+      continue;
+    }
+    ArrayTaskSpec::Target target{
+        .names = {"target", output.name}, .type = output.type, .kind = term.kind, .output = place};
     if (term.kind == transform::LossKind::cross_entropy && output.type.shape.rank() < 2)
       continue;  // no quality of something that cannot be trained: make_training_step says why
     target.type = transform::target_type(term.kind, output.type);
@@ -451,9 +457,6 @@ ArrayTaskSpec UserModel::task_spec() const {
     target.label = output.name;
     spec.targets.push_back(std::move(target));
   }
-  for (ArrayTaskSpec::Target& target : spec.targets)
-    for (std::size_t i = 0; i < outputs_.size(); ++i)
-      if (target.names.back() == outputs_[i].name) target.output = i;
   return spec;
 }
 
@@ -482,7 +485,10 @@ void UserModel::require_trainable() const {
                 fmt::format("is {} for a whole batch: nothing to train towards",
                             number ? "one number" : graph::to_string(output.type)),
                 fmt::format("{}: output '{}'", settings_.file.string(), term.output),
-                "name an output with a row for each sample, as in --loss mse:NAME");
+                transform::needs_target(term.kind)
+                    ? "name an output with a row for each sample, as in --loss mse:NAME"
+                    : "give the loss of each sample (of PyTorch: reduction='none'); the library trains on "
+                      "one number, too: Model.trainer, Model.gradient");
   }
   const auto trained = [](const onnx::Initializer& initializer) {
     return initializer.kind == onnx::Initializer::Kind::trained;

@@ -58,6 +58,7 @@ Var AppendedLoss::target(const std::string& name, const graph::ValueType& type) 
 
 Var AppendedLoss::term(const LossTerm& term) {
   const Var output = model_output(term.output);
+  if (!needs_target(term.kind)) return build_loss(term, output, {});
   for (const auto& [name, var] : targets_)
     if (name == term.target) return build_loss(term, output, var);
   return build_loss(term, output, new_target(term.target, target_type(term.kind, output.type())));

@@ -16,7 +16,8 @@ namespace {
 
 using op::Var;
 
-const std::vector<std::string> names = {"mse", "l1", "huber", "cross_entropy", "token_cross_entropy", "dice"};
+const std::vector<std::string> names = {"mse",   "l1",  "huber", "cross_entropy", "token_cross_entropy",
+                                        "value", "dice"};
 
 Var huber(Var difference, double delta) {
   const Var size = op::abs(difference);
@@ -55,6 +56,17 @@ Var dice(Var output, Var target) {
   return 1.0 - (both * 2.0 + 1.0) / (either + 1.0);
 }
 
+// That the loss is of the whole batch is said to op/batch/elementwise.cpp: where the output has a row for
+// each sample it is none, and the mark means nothing.
+Var value(const LossTerm& term, Var output) {
+  if (!is_floating(output.element()))
+    throw Error(ErrorCode::bad_graph,
+                fmt::format("a loss is a floating-point number, not {}", graph::to_string(output.type())),
+                term.output.empty() ? "the only output" : fmt::format("output '{}'", term.output));
+  const Var loss = output.builder().node1("Identity", {output}, {{"of_whole_batch", std::int64_t{1}}});
+  return loss.shape().rank() == 0 ? loss : op::reduce_mean(loss);
+}
+
 Var of_difference(const LossTerm& term, Var difference) {
   if (term.kind == LossKind::l1) return op::reduce_mean(op::abs(difference));
   if (term.kind == LossKind::huber) return huber(difference, term.delta);
@@ -62,6 +74,8 @@ Var of_difference(const LossTerm& term, Var difference) {
 }
 
 }  // namespace
+
+bool needs_target(LossKind kind) { return kind != LossKind::value; }
 
 const char* name_of(LossKind kind) { return names[static_cast<std::size_t>(kind)].c_str(); }
 
@@ -90,6 +104,7 @@ graph::ValueType target_type(LossKind kind, const graph::ValueType& output) {
 }
 
 Var build_loss(const LossTerm& term, Var output, Var target) {
+  if (term.kind == LossKind::value) return value(term, output);
   if (const graph::ValueType expected = target_type(term.kind, output.type()); target.type() != expected)
     throw Error(ErrorCode::bad_graph,
                 fmt::format("the target of {} is {}, expected {}", name_of(term.kind),

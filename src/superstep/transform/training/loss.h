@@ -21,12 +21,17 @@ enum class LossKind : std::uint8_t {
   // Over scores y [N, ..., C] and labels t i64 [N, ...]: the sum of -log softmax(y)[t] over the labels that
   // are not negative, divided by the number of all labels (so that a batch can be split).
   token_cross_entropy,
+  // The mean of the output itself: the model computes its own loss, of inputs that may hold labels. An output
+  // with a row for each sample is averaged over them; any other is a loss of the whole batch, which then is
+  // never split. It takes no target.
+  value,
   // 1 - (2 sum y t + 1) / (sum y + sum t + 1) over the whole batch (F. Milletari et al., 3DV 2016, made
   // smooth); y and t in [0, 1]. It is no mean over samples: a batch cannot be split.
   dice,
 };
 
 const char* name_of(LossKind kind);
+bool needs_target(LossKind kind);
 LossKind loss_kind_from_name(std::string_view name);  // throws Error (invalid_argument), nearest name
 
 // One term of a loss; means are over all elements.
@@ -64,11 +69,11 @@ struct LossSpec {
       nullptr;  // added to the terms: what compares inputs, outputs and targets in a way of its own
 };
 
-// What the target of a term looks like, from the type of the model's output.
+// What the target of a term that needs one looks like, from the type of the model's output.
 graph::ValueType target_type(LossKind kind, const graph::ValueType& output);
 
-// The term without its weight: a scalar of the output's element type. Throws Error (bad_graph) when the
-// target's type is not target_type().
+// The term without its weight: a scalar of the output's element type. `target`: invalid where the term needs
+// none. Throws Error (bad_graph) when the target's type is not target_type().
 op::Var build_loss(const LossTerm& term, op::Var output, op::Var target);
 
 }  // namespace superstep::transform

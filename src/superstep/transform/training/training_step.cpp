@@ -54,7 +54,30 @@ class TrainingStep {
     return prune(with_tangents_in_place(rewrite_.graph(), model_nodes));
   }
 
+  // Gradients as outputs, and nothing learnt.
+  Graph run_without_optimizer() {
+    builder_.graph().set_name(model_.name() + ".gradient");
+    rewrite_.visit_nodes([&](const Node& node) { form_.visit(node); });
+    rewrite_.carry_updates();
+    const Var loss = append_loss();
+    const std::vector<Var> trained = rewrite_.now(parameters());
+    builder_.set_name({});
+    const std::vector<Var> gradients = reverse_gradients(loss, trained);
+    if (std::ranges::none_of(gradients, &Var::valid)) throw_no_parameter();
+    builder_.output("loss", loss);
+    rewrite_.carry_outputs();
+    for (std::size_t i = 0; i < trained.size(); ++i)
+      builder_.output(fmt::format("gradient/{}", name_of(trained[i])), or_zeros(gradients[i], trained[i]));
+    builder_.set_phase(Phase::update);
+    form_.update_counter(samples());
+    return prune(rewrite_.graph());
+  }
+
  private:
+  [[noreturn]] void throw_no_parameter() const {
+    throw Error(ErrorCode::invalid_argument, "the loss depends on no parameter", model_.name());
+  }
+
   // --- names
 
   Var new_input(const std::string& name, const graph::ValueType& type) {
@@ -98,7 +121,7 @@ class TrainingStep {
     bool any = false;
     for (std::size_t i = 0; i < trained.size(); ++i)
       if (gradients[i].valid()) update_parameter(trained[i], gradients[i]), any = true;
-    if (!any) throw Error(ErrorCode::invalid_argument, "the loss depends on no parameter", model_.name());
+    if (!any) throw_no_parameter();
     if (options_.average > 0) append_averages();
     builder_.set_name("step");
     builder_.update(step_, step_ + builder_.constant(Tensor::scalar<std::int64_t>(1)));
@@ -317,6 +340,13 @@ OptimizerSpec usual_optimizer(OptimizerKind kind) {
 Graph make_training_step(const Graph& model, const LossSpec& loss, const OptimizerSpec& optimizer,
                          const TrainingStepOptions& options) {
   return TrainingStep(model, loss, optimizer, options).run();
+}
+
+Graph make_gradient_step(const Graph& model, const LossSpec& loss, const TrainingStepOptions& options) {
+  if (options.gradient.kind != GradientMode::Kind::reverse || options.average > 0)
+    throw Error(ErrorCode::invalid_argument, "gradients are given by the reverse mode, without averages",
+                model.name());
+  return TrainingStep(model, loss, {}, options).run_without_optimizer();
 }
 
 }  // namespace superstep::transform

@@ -79,4 +79,12 @@ struct TrainingStepOptions {
 graph::Graph make_training_step(const graph::Graph& model, const LossSpec& loss,
                                 const OptimizerSpec& optimizer, const TrainingStepOptions& options = {});
 
+// The same without an optimiser: loss, the model's outputs, then "gradient/NAME" for each trained parameter
+// (zeros where the loss does not depend on it), all of the parameters as they are. Inputs are the model's and
+// the targets. Random masks are drawn and running statistics kept as in a training step; `average`, forward
+// and mixed gradients are refused. Splitting: the gradients are means over the batch, as the loss is.
+// Throws Error as make_training_step() does.
+graph::Graph make_gradient_step(const graph::Graph& model, const LossSpec& loss,
+                                const TrainingStepOptions& options = {});
+
 }  // namespace superstep::transform

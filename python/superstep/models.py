@@ -408,7 +408,7 @@ class Model:
 
             step = model.gradient(batch=32)
             found = step.run({"x": x, "target": y})
-            step.set_parameter("w", step.parameter("w") - 0.1 * found["gradient/w"])
+            step.set_parameter("w", step.parameters()["w"] - 0.1 * found["gradient/w"])
 
         Args:
             precision: ``"f32"`` or ``"bf16"``; the others as in ``compile``.

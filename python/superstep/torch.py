@@ -7,10 +7,13 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import copy
+import math
 import os
 import pathlib
 import re
 import tempfile
+import types
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -291,8 +294,8 @@ def compile(module: torch.nn.Module, example: Any, *, batch: int | None = None, 
 
 # --- training
 
-def _loss_name(loss: Any) -> str:
-    """``"mse"`` for ``torch.nn.MSELoss()``."""
+def _loss_name(loss: Any) -> str | None:
+    """``"mse"`` for ``torch.nn.MSELoss()``; None for a loss that has no name here, which is captured with the module."""
     if isinstance(loss, str):
         return loss
     kinds = {torch.nn.MSELoss: "mse", torch.nn.L1Loss: "l1", torch.nn.CrossEntropyLoss: "cross_entropy",
@@ -301,10 +304,68 @@ def _loss_name(loss: Any) -> str:
     plain = getattr(loss, "reduction", "") == "mean" and getattr(loss, "weight", None) is None
     usual = all(getattr(loss, key, value) == value for key, value in
                 (("label_smoothing", 0.0), ("ignore_index", -100), ("delta", 1.0), ("beta", 1.0)))
-    if name is None or not plain or not usual:
-        raise Unsupported("is no loss that is known here", f"loss {loss!r}",
-                          "'mse', 'l1', 'huber', 'cross_entropy', or the module of PyTorch for one of these, with its defaults")
-    return name
+    if name is not None and plain and usual:
+        return name
+    if not callable(loss):
+        raise InvalidArgument("is no loss", f"loss {loss!r}", "a name ('mse', 'l1', 'huber', 'cross_entropy'), or a callable")
+    if isinstance(loss, torch.nn.Module) and any(p.requires_grad for p in loss.parameters()):
+        raise Unsupported("has parameters of its own to train", f"loss {type(loss).__name__}",
+                          "make the loss a part of the module: forward takes the targets and gives the loss")
+    return None
+
+
+def _refuse_hooks(module: torch.nn.Module) -> None:
+    """Python code around forward and backward passes would not run here."""
+    kinds = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
+    for name, part in module.named_modules():
+        for kind in kinds:
+            if getattr(part, kind, None):
+                raise Unsupported(f"has hooks ({kind[1:]}), which would not run here", name or type(module).__name__,
+                                  "remove() them, or write into forward what they do")
+    for name, parameter in module.named_parameters():
+        if parameter._backward_hooks or parameter._post_accumulate_grad_hooks:
+            raise Unsupported("has hooks on its gradient, which would not run here", f"parameter {name}", "remove() them")
+
+
+def _with_loss(module: torch.nn.Module, loss: Any, inputs: int) -> torch.nn.Module:
+    """The module, sharing all it has, with a forward that takes the targets too and gives the loss. A copy of the outermost object
+    keeps the names of parameters as they are."""
+    wrapped = copy.copy(module)
+    forward = module.__dict__.get("forward") or types.MethodType(type(module).forward, wrapped)
+
+    def forward_and_loss(*values: torch.Tensor) -> torch.Tensor:
+        found: torch.Tensor = loss(forward(*values[:inputs]), *values[inputs:])
+        return found
+
+    wrapped.forward = forward_and_loss
+    return wrapped
+
+
+def _require_number(loss: Any) -> None:
+    if not isinstance(loss, torch.Tensor) or loss.dim() > 0 or not loss.is_floating_point():
+        what = f"a tensor of shape {tuple(loss.shape)} and {loss.dtype}" if isinstance(loss, torch.Tensor) else type(loss).__name__
+        raise InvalidArgument(f"gives {what}, not one floating-point number", "loss", "reduce it: .mean()")
+
+
+def _loss_in_evaluation(module: torch.nn.Module, values: tuple[torch.Tensor, ...]) -> float:
+    """What the module with its loss gives without dropouts, by PyTorch."""
+    with _plain(module, False), torch.no_grad():
+        found = module(*values)
+    _require_number(found)
+    return float(found)
+
+
+def _require_same_loss(model: Model, module: torch.nn.Module, values: tuple[torch.Tensor, ...], expected: float) -> None:
+    """Exporters convert some functions wrongly without a word: the loss of the example is compared with PyTorch's."""
+    for name, buffer in module.named_buffers():
+        if name in model.parameters:  # a pass of the exporter may have changed it
+            model.parameters[name] = buffer.detach().contiguous()
+    names = {f"input{i}": value.detach() for i, value in enumerate(values)}
+    session = model.compile(threads=1)
+    found = float(session.run({port.name: names[port.name] for port in session.inputs})[session.outputs[0].name])
+    if abs(found - expected) > 1e-3 * max(abs(expected), 1e-3) and not (math.isnan(found) and math.isnan(expected)):
+        raise Unsupported(f"gives the loss {found:.6g} for the example, PyTorch {expected:.6g}", "the file that the exporter wrote",
+                          "the other exporter may convert it rightly")
 
 
 def _constants(group: Mapping[str, Any], kind: str) -> dict[str, float]:
@@ -375,7 +436,8 @@ class TrainStep:
     """
 
     def __init__(self, module: torch.nn.Module, trainer: Trainer, optimizer: Any, inputs: int,
-                 idle: set[str] = frozenset(), taken: Mapping[str, list[int]] | None = None) -> None:  # type: ignore[assignment]
+                 idle: set[str] = frozenset(), taken: Mapping[str, list[int]] | None = None,  # type: ignore[assignment]
+                 targets: int = 1) -> None:
         self.module = module
         self._idle = idle
         self._taken = dict(taken or {})
@@ -383,6 +445,7 @@ class TrainStep:
         self.trainer = trainer
         self._optimizer = None if isinstance(optimizer, str) else optimizer
         self._inputs = inputs
+        self._targets = targets
         self._ports: list[Port] = trainer.inputs
         states = set(trainer.parameters())
         self._places = self._places_of(states)
@@ -421,16 +484,15 @@ class TrainStep:
                                   "the exporter turned or folded it")
 
     def __call__(self, *values: torch.Tensor) -> float:
-        """One step: the tensors that ``forward`` takes, then the target. Gives the loss before it.
+        """One step: the tensors that ``forward`` takes, then what the loss takes. Gives the loss before it.
 
         The learning rate is that of the optimiser at this moment: its schedulers work as they do in PyTorch.
         """
-        if len(values) != self._inputs + 1:
-            raise InvalidArgument(f"{self._inputs} inputs and the target are needed, {len(values)} tensors are given")
-        named = {f"input{i}": x.detach() for i, x in enumerate(values[:-1])}
-        names = [port.name for port in self._ports]
-        given = {name: named[name] for name in names if name in named}
-        given[next(name for name in names if name not in named)] = values[-1].detach()
+        if len(values) != self._inputs + self._targets:
+            targets = "the target" if self._targets == 1 else f"{self._targets} targets"
+            raise InvalidArgument(f"{self._inputs} inputs and {targets} are needed, {len(values)} tensors are given")
+        named = {f"input{i}": x.detach() for i, x in enumerate(values)}
+        given = {port.name: named.get(port.name, values[-1].detach()) for port in self._ports}
         rate = float(self._optimizer.param_groups[0]["lr"]) if self._optimizer is not None else 0.0
         try:
             return self.trainer.step(named=given, learning_rate=rate)
@@ -464,11 +526,14 @@ class TrainStep:
 
 
 def train_step(module: torch.nn.Module, loss: Any, optimizer: Any, example: Any, *, learning_rate: float = 0.0,
-               precision: str = "f32", threads: int = 0, exporter: str = "auto", seed: int = 1) -> TrainStep:
+               precision: str = "f32", threads: int = 0, exporter: str = "auto", seed: int = 1,
+               targets: Any = None) -> TrainStep:
     """Compiles a training step of a module for the shapes of an example.
 
     Args:
-        loss: of the first output: ``"mse"``, ``"l1"``, ``"huber"``, ``"cross_entropy"``, or the module of PyTorch for one.
+        loss: of the first output: ``"mse"``, ``"l1"``, ``"huber"``, ``"cross_entropy"``, or the module of PyTorch for one. Or any
+            callable: ``loss(output, *targets)`` gives one number out of what ``forward`` gives and `targets`; it is captured with
+            the module (regularisers that read the module's parameters too), and its Python code does not run again.
         optimizer: an SGD, Adam, AdamW or Adamax of PyTorch that has made no step, or its name here
             (``"adam"``, ``"sgd:momentum=0.9"``).
         example: the tensors that ``forward`` takes: a tuple, or one.
@@ -477,6 +542,8 @@ def train_step(module: torch.nn.Module, loss: Any, optimizer: Any, example: Any,
         threads: 0: every processor that the process may use.
         exporter: as of ``compile``.
         seed: of the masks of dropouts, which are other ones than PyTorch's.
+        targets: of a loss that is a callable: example tensors of what it takes, a tuple or one; steps take the same after the
+            inputs. The whole batch goes through the module at a time.
 
     Parameters without ``requires_grad`` stay as they are, and those that the first output does not depend on. Every parameter that
     PyTorch would train is trained, under its own name and from its own values, or the call is refused. A module in evaluation mode is
@@ -488,24 +555,41 @@ def train_step(module: torch.nn.Module, loss: Any, optimizer: Any, example: Any,
     """
     inputs = _inputs(example)
     _require_here(module)
+    _refuse_hooks(module)
     text, name = _optimizer_text(optimizer), _loss_name(loss)
+    if name is not None and targets is not None:
+        raise InvalidArgument("belong to a loss that is a callable", "targets", f"'{name}' takes one, of the first output's shape")
+    given = () if targets is None else _inputs(targets)
+    exported = module if name is not None else _with_loss(module, loss, len(inputs))
+    expected = None if name is not None else _loss_in_evaluation(exported, inputs + given)
+    with _plain(exported, True):
+        idle, taken = _rehearsed(exported, inputs + given)
     trained = [n for n, p in module.named_parameters() if p.requires_grad]
-    frozen = [n for n, p in module.named_parameters() if not p.requires_grad]
-    with _plain(module, True):
-        idle, taken = _rehearsed(module, inputs)
 
     def use(file: pathlib.Path) -> TrainStep:
-        import onnx
         _refuse_draws(file)
-        graph = onnx.load(str(file), load_external_data=False).graph
-        known = {initializer.name for initializer in graph.initializer}
-        term = f"{name}:{graph.output[0].name}" if len(graph.output) > 1 else name
-        model = Model(file, loss=term, seed=seed, train=[n for n in trained if n in known],
-                      freeze=[n for n in frozen if n in known])
-        step = TrainStep(module, model.trainer(optimizer=text, learning_rate=learning_rate, precision=precision,
-                                               threads=threads), optimizer, len(inputs), idle, taken)
+        model = _trained_model(file, name, trained, seed)
+        if expected is not None:
+            _require_same_loss(model, module, inputs + given, expected)
+        trainer = model.trainer(optimizer=text, learning_rate=learning_rate, precision=precision, threads=threads)
+        step = TrainStep(module, trainer, optimizer, len(inputs), idle, taken, 1 if expected is None else len(given))
         step.check()
         return step
 
-    step: TrainStep = _converted(module, inputs, exporter, True, False, use)
+    step: TrainStep = _converted(exported, inputs + given, exporter, True, False, use)
     return step
+
+
+def _trained_model(file: pathlib.Path, loss: str | None, trained: Sequence[str], seed: int) -> Model:
+    """The model in a file, in which these initializers are trained and no others."""
+    import onnx
+    graph = onnx.load(str(file), load_external_data=False).graph
+    known = {initializer.name for initializer in graph.initializer}
+    name = loss or "value"
+    term = f"{name}:{graph.output[0].name}" if len(graph.output) > 1 else name
+    chosen = [n for n in trained if n in known]
+    model = Model(file, loss=term, seed=seed, train=chosen)
+    others = [n for n in model.parameters if n in known and n not in chosen]
+    buffers = ("running_mean", "running_var")  # of normalizations: kept, not learned
+    frozen = [n for n in others if not n.endswith(buffers)]
+    return Model(file, loss=term, seed=seed, train=chosen, freeze=frozen) if frozen else model

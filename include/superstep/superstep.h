@@ -230,8 +230,14 @@ struct TrainingSettings {
   // `out` holds a run: go on with it. It stays what it was begun as: of the settings, only `epochs`, `steps`,
   // `until_metric` and `threads` are taken, each where it is given.
   bool resume = false;
-  std::string recipe;              // "quick", "published"; empty: the workload's own choice
-  bool augment = true;             // where the data allow it
+  std::string recipe;  // "quick", "published"; empty: the workload's own choice
+  // Of the learning rate: "cosine:warm_up=5,final=0.01", "stairs:period=30,factor=0.1",
+  // "plateau:patience=10", "one_cycle", ... (docs/your-own-model.md); empty: the recipe's.
+  std::string schedule;
+  int patience = 0;     // epochs without a gain after which it ends; 0: the recipe's
+  std::string monitor;  // the metric that both watch, and the best weights are kept by; empty: the first
+  double average = 0;   // decay of averages of the weights, which validate and are served; 0: the recipe's
+  bool augment = true;  // where the data allow it
   double checkpoint_seconds = 30;  // between checkpoints within an epoch
   // Told what happens, by the thread that called train(); must not throw.
   std::function<void(const TrainingEvent&)> on_event;

@@ -40,6 +40,10 @@ TrainingSettings settings_of(nb::dict given) {
   settings.epochs = field<double>(given, "epochs");
   settings.steps = field<std::int64_t>(given, "steps");
   settings.recipe = field<std::string>(given, "recipe");
+  settings.schedule = field<std::string>(given, "schedule");
+  settings.patience = field<int>(given, "patience");
+  settings.monitor = field<std::string>(given, "monitor");
+  settings.average = field<double>(given, "average");
   settings.augment = field<bool>(given, "augment");
   settings.training = {.optimizer = field<std::string>(given, "optimizer"),
                        .learning_rate = field<double>(given, "learning_rate")};

@@ -116,7 +116,7 @@ def _depth_as_dropout(module: torch.nn.Module) -> Iterator[None]:
 _DRAWN = ("RandomUniform", "RandomUniformLike", "RandomNormal", "RandomNormalLike", "Bernoulli", "Multinomial")
 
 
-def _refuse_draws(file: pathlib.Path) -> None:
+def refuse_draws(file: pathlib.Path) -> None:
     """A file of a training step that draws random numbers, other than by dropouts, would draw the same ones at every step."""
     import onnx
     content = onnx.load(str(file), load_external_data=False)
@@ -567,7 +567,7 @@ def train_step(module: torch.nn.Module, loss: Any, optimizer: Any, example: Any,
     trained = [n for n, p in module.named_parameters() if p.requires_grad]
 
     def use(file: pathlib.Path) -> TrainStep:
-        _refuse_draws(file)
+        refuse_draws(file)
         model = _trained_model(file, name, trained, seed)
         if expected is not None:
             _require_same_loss(model, module, inputs + given, expected)

@@ -174,7 +174,7 @@ def train(model: PathLike | None = None, data: Any = None, *, loss: str = "", op
           options: Mapping[str, Any] | Iterable[str] | None = None, shapes: Mapping[str, Any] | Iterable[str] | None = None,
           train: Iterable[str] = (), freeze: Iterable[str] = (), recipe: str = "", augment: bool = True, micro_batch: int = 0,
           memory_limit: int = 0, target: str = "cpu", out: PathLike | None = None, resume: bool = False,
-          checkpoint_seconds: float = 30.0, callbacks: Callable[[Event], Any] | Sequence[Callable[[Event], Any]] = (),
+          checkpoint_seconds: float = 30.0, schedule: str = "", patience: int = 0, monitor: str = "", ema: float = 0.0, callbacks: Callable[[Event], Any] | Sequence[Callable[[Event], Any]] = (),
           progress: bool | progress_module.Listener | None = None) -> TrainingResult:
     """Trains a model, as the program's ``superstep train`` does: with the same settings, seed and threads to the same bits.
 
@@ -189,6 +189,11 @@ def train(model: PathLike | None = None, data: Any = None, *, loss: str = "", op
             (the output is itself the loss), or terms by output.
         optimizer: ``"sgd:momentum=0.9"``, ``"adam"``, ``"adamw:weight_decay=0.01"``, ``"adamax"``, ``"rmsprop"``, ``"lamb"``.
         learning_rate: peak; 0: the workload's own.
+        schedule: of the learning rate: ``"cosine:warm_up=5,final=0.01"``, ``"stairs:period=30,factor=0.1"``,
+            ``"plateau:patience=10"``, ``"one_cycle"``, ``"linear"``, ``"exponential"``, ``"triangular"``, ``"constant"``.
+        patience: end after so many epochs in which the watched metric did not become better; 0: the recipe's.
+        monitor: the metric that `patience` and a plateau watch, and by which the best weights are kept; empty: the first.
+        ema: decay of averages of the weights, which validate and are served: 0.999; 0: the recipe's.
         until: stop when a quality of the validation samples is that good or better: ``"error_px_mean=0.04"``,
             ``("r2", 0.7)``.
         epochs: passes over the data, and length of the schedule; 0: the workload's own.
@@ -220,6 +225,7 @@ def train(model: PathLike | None = None, data: Any = None, *, loss: str = "", op
                 "train": list(train), "freeze": list(freeze), "loss": loss, "seed": seed, "target": target,
                 "precision": precision, "samples": samples, "batch": batch, "micro_batch": micro_batch, "threads": threads,
                 "memory_limit": memory_limit, "epochs": float(epochs), "steps": steps, "recipe": recipe, "augment": augment,
+                "schedule": schedule, "patience": patience, "monitor": monitor, "average": float(ema),
                 "optimizer": optimizer, "learning_rate": float(learning_rate), "until_metric": metric, "until_value": value,
                 "out": str(folder), "resume": resume, "checkpoint_seconds": float(checkpoint_seconds)}
     settings["data"] = "" if resume else _data_file(str(settings["model"]), data, settings, folder)

@@ -6,6 +6,8 @@
 
 #include "superstep/run/model.h"
 #include "superstep/run/train/schedule.h"
+#include "superstep/run/train/schedule_text.h"
+#include "tests/expect_error.h"
 
 namespace superstep::run {
 namespace {
@@ -235,6 +237,61 @@ TEST(Schedules, APlateauReducesAndWaitsAgain) {
   EXPECT_EQ(other.reduced, 1);
   EXPECT_TRUE(other.gains(0.6, true));
   EXPECT_FALSE(other.gains(0.4, true));
+}
+
+// --- as users write them
+
+TEST(ScheduleText, SaysItsKindAndConstants) {
+  const auto cosine = schedule_from_text("cosine:warm_up=5,warm_up_from=0.1,final=0.01", 2);
+  EXPECT_EQ(cosine.kind, Schedule::Kind::cosine);
+  EXPECT_EQ(cosine.warm_up_epochs, 5);
+  EXPECT_EQ(cosine.warm_up_from, 0.2) << "a share of the peak";
+  EXPECT_EQ(cosine.final_share, 0.01);
+  const auto stairs = schedule_from_text("stairs:period=30", 1);
+  EXPECT_EQ(stairs.period, 30);
+  EXPECT_EQ(stairs.factor, 0.1);
+  const auto plateau = schedule_from_text("plateau:patience=3,factor=0.5", 1);
+  EXPECT_EQ(plateau.patience, 3);
+  EXPECT_EQ(plateau.factor, 0.5);
+  EXPECT_EQ(schedule_from_text("plateau", 1).patience, 10);
+  EXPECT_EQ(schedule_from_text("constant", 1).factor, 1);
+}
+
+TEST(ScheduleText, OneCycleGoesUpAndDown) {
+  const Schedule cycle{.shape = schedule_from_text("one_cycle", 3), .peak = 3};
+  const auto rate = [&](std::int64_t step) {
+    return learning_rate(cycle, {.step = step, .steps = 1000, .steps_an_epoch = 100});
+  };
+  EXPECT_NEAR(rate(0), 0.12, 0.02);
+  EXPECT_NEAR(rate(300), 3, 1e-9);
+  EXPECT_NEAR(rate(650), 1.5, 1e-3);
+  EXPECT_NEAR(rate(1000), 1.2e-5, 1e-9);
+  const auto longer = schedule_from_text("one_cycle:warm_up=2", 3);
+  EXPECT_EQ(longer.warm_up_share, 0) << "epochs take the place of the share";
+}
+
+TEST(ScheduleText, WhatIsWrongIsRefusedByName) {
+  const auto refused = [](const char* text, std::initializer_list<std::string> why) {
+    expect_error(ErrorCode::invalid_argument, why, [&] { schedule_from_text(text, 1); });
+  };
+  refused("cosin", {"--schedule cosin", "no such schedule", "'cosine'"});
+  refused("one_cylce", {"one_cycle"});
+  refused("cosine:period=3", {"cosine has no constant 'period'"});
+  refused("constant:final=1", {"no constant 'final'"});
+  refused("linear:factor=1", {"no constant 'factor'"});
+  refused("stairs", {"has no period", "period=10"});
+  refused("stairs:period=0", {"period must"});
+  refused("stairs:period=3,factor=2", {"factor must"});
+  refused("stairs:period=nan", {"period must"});
+  refused("cosine:final=-1", {"final must"});
+  refused("cosine:warm_up", {"'warm_up' is no NAME=VALUE"});
+  refused("cosine:warm_up=1,warm_up=2", {"warm_up is given twice"});
+  refused("cosine:warm_up=1,warm_up_share=0.1", {"two lengths"});
+  refused("cosine:warm_up_from=0.1", {"there is none"});
+  refused("plateau:patience=1.5", {"patience must be a whole number"});
+  refused("plateau:patience=0", {"patience must be a whole number"});
+  refused("cosine:patience=2", {"no constant 'patience'"});
+  refused("", {"no such schedule"});
 }
 
 }  // namespace

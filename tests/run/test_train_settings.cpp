@@ -38,6 +38,10 @@ const TrainSettings unusual{.workload = "model.onnx",
                             .until = Until{"r2", 1.0 / 3},
                             .optimizer = "adamw",
                             .learning_rate = 1e-5,
+                            .schedule = "cosine:warm_up=2",
+                            .patience = 4,
+                            .monitor = "rmse",
+                            .average = 0.99,
                             .gradient = "mixed:2:fc1",
                             .augment = false,
                             .seed = 0xfedcba9876543210U,
@@ -57,7 +61,7 @@ TEST(TrainSettingsFile, EveryMemberComesBack) {
 TEST(TrainSettingsFile, OlderFilesAreRead) {
   json older = to_json(unusual);
   for (const char* later : {"shapes", "train", "freeze", "loss", "memory_limit", "batch_norm_span", "recipe",
-                            "gradient", "weights"})
+                            "gradient", "weights", "schedule", "patience", "monitor", "average"})
     older.erase(later);
   const TrainSettings found = train_settings_from_json(older);
   EXPECT_TRUE(found.shapes.empty() && found.train.empty() && found.freeze.empty() && found.loss.empty());
@@ -101,9 +105,12 @@ TEST(Extensions, ChangeWhatTheySayAndNothingElse) {
 // Each option that a run cannot change, told something else than it was begun with.
 TEST(Extensions, WhatARunIsIsRefusedByName) {
   const TrainSettings kept{.workload = "model.onnx"};
-  for (const char* option : {"--weights", "--data", "--samples", "--batch", "--micro-batch", "--memory-limit",
-                             "--on", "--precision", "--optimizer", "--loss", "--shape", "--learning-rate",
-                             "--seed", "--set", "--gradient", "--batch-norm-span", "--no-augment"}) {
+  for (const char* option : {"--weights",     "--data",         "--samples",  "--batch",
+                             "--micro-batch", "--memory-limit", "--on",       "--precision",
+                             "--optimizer",   "--loss",         "--shape",    "--learning-rate",
+                             "--schedule",    "--patience",     "--monitor",  "--ema",
+                             "--seed",        "--set",          "--gradient", "--batch-norm-span",
+                             "--no-augment"}) {
     const std::vector<std::string> given{option};
     expect_error(ErrorCode::invalid_argument, {option, "that cannot change", "what can change is"},
                  [&] { refuse_changes(kept, unusual, given, "run"); });

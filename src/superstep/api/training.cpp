@@ -32,6 +32,10 @@ run::TrainSettings settings_of(const TrainingSettings& given) {
   settings.steps = given.steps;
   settings.optimizer = given.training.optimizer;
   settings.learning_rate = given.training.learning_rate;
+  settings.schedule = given.schedule;
+  settings.patience = given.patience;
+  settings.monitor = given.monitor;
+  settings.average = given.average;
   settings.seed = given.settings.seed;
   if (!given.until_metric.empty()) settings.until = run::Until{given.until_metric, given.until_value};
   return settings;

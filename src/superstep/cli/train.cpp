@@ -50,6 +50,7 @@ constexpr const char* examples =
     "  superstep train mlp --steps 500 --batch 1024 --explain\n"
     "  superstep train model.onnx --loss mse --data pairs.h5 --optimizer adam --out run/    a model of your "
     "own\n"
+    "  superstep train model.onnx --data pairs.h5 --schedule cosine:warm_up=2 --patience 10 --ema 0.999\n"
     "A run that was stopped and resumed ends with the same weights as one that never was.";
 
 bool was_given(const std::vector<std::string>& given, const char* option) {
@@ -130,7 +131,7 @@ void print_report(const Arguments& arguments, const run::TrainReport& report,
     fmt::print("{}\n", packing.get<std::string>());
   if (arguments.settings.until)
     fmt::print("target {}: {}\n", report.goal, report.reached ? "reached" : "not reached");
-  if (report.gave_up > 0) fmt::print("ended by its recipe: {} epochs without a gain\n", report.gave_up);
+  if (report.gave_up > 0) fmt::print("ended early: {} epochs without a gain\n", report.gave_up);
   fmt::print("{}", metrics_table(report.metrics));
   print_quality(quality);
   if (!arguments.out.empty())
@@ -241,9 +242,35 @@ void declare_model(CLI::App& command, run::TrainSettings& settings) {
       .add_option("--weights", settings.weights,
                   "begin with the weights of this run, or of others (safetensors, PyTorch, GGUF)")
       ->type_name("PATH");
+}
+
+void declare_schedule(CLI::App& command, run::TrainSettings& settings) {
   command.add_option("--learning-rate", settings.learning_rate, "the peak of the schedule")
       ->type_name("X")
       ->check(positive());
+  command
+      .add_option("--schedule", settings.schedule,
+                  "of the learning rate: constant, linear, cosine, one_cycle, triangular, triangular2, "
+                  "exponential, stairs or plateau, with constants: cosine:warm_up=5,final=0.01, "
+                  "stairs:period=30,factor=0.1, plateau:patience=10 (epochs)")
+      ->type_name("KIND[:NAME=X,...]");
+  command
+      .add_option("--patience", settings.patience,
+                  "end after so many epochs in which the watched metric did not become better")
+      ->type_name("EPOCHS")
+      ->check(CLI::Range(1, 1000000));
+  command
+      .add_option(
+          "--monitor", settings.monitor,
+          "the metric that --patience and --schedule plateau watch, and by which the best weights are "
+          "kept (default: the first)")
+      ->type_name("METRIC");
+  command
+      .add_option(
+          "--ema", settings.average,
+          "average weights over the steps with this decay, 0.999; the averages validate and are served")
+      ->type_name("DECAY")
+      ->check(CLI::Range(0.0, 1.0));
 }
 
 void declare_gradient_and_options(CLI::App& command, run::TrainSettings& settings) {
@@ -335,6 +362,7 @@ void declare_train(CLI::App& command) {
   declare_lengths(command, *arguments);
   declare_plan(command, *arguments);
   declare_model(command, arguments->settings);
+  declare_schedule(command, arguments->settings);
   declare_gradient_and_options(command, arguments->settings);
   declare_records_and_ranks(command, *arguments);
   command.add_flag("--no-augment", arguments->no_augment, "train on the samples as they are");

@@ -12,6 +12,7 @@
 #include "superstep/file/weights/weight_file.h"
 #include "superstep/onnx/writer.h"
 #include "superstep/op/core/definition.h"
+#include "superstep/run/train/schedule_text.h"
 #include "superstep/transform/model_passes.h"
 #include "superstep/transform/pipeline.h"
 #include "superstep/transform/training/sampled_dropout.h"
@@ -107,12 +108,45 @@ graph::Graph build(const workload::Workload& workload, const TrainSettings& sett
 }
 
 transform::Pass training_step_of(const workload::Recipe& recipe, const TrainSettings& settings) {
-  const auto optimizer = transform::optimizer_from_text(settings.optimizer, recipe.optimizer);
-  return transform::training_step_pass(recipe.loss, optimizer,
+  return transform::training_step_pass(recipe.loss, recipe.optimizer,
                                        {.seed = settings.seed,
                                         .average = recipe.average,
                                         .joint_statistics = settings.batch_norm_span > 1,
                                         .gradient = transform::gradient_mode_from_text(settings.gradient)});
+}
+
+// What a metric must be that a schedule or a patience watches.
+void require_monitor(const std::string& monitor, const workload::Workload& workload) {
+  std::vector<std::string> known;
+  for (const workload::MetricSpec& metric : workload.metrics) known.push_back(metric.name);
+  if (monitor.empty() || std::ranges::find(known, monitor) != known.end()) return;
+  throw Error(ErrorCode::invalid_argument, "there is no such metric to watch", "--monitor " + monitor,
+              unknown_name_hint(monitor, known));
+}
+
+// The recipe as these settings, all filled in, have it.
+workload::Recipe with_settings(workload::Recipe recipe, const TrainSettings& settings) {
+  recipe.batch = settings.batch;
+  recipe.epochs = settings.epochs;
+  recipe.learning_rate = settings.learning_rate;
+  recipe.rate_of_batch = 0;
+  recipe.optimizer = transform::optimizer_from_text(settings.optimizer, recipe.optimizer);
+  recipe.model_options = settings.model_options;
+  const int give_up = recipe.schedule.give_up;
+  if (!settings.schedule.empty()) {
+    const std::string monitor = recipe.schedule.monitor;
+    recipe.schedule = schedule_from_text(settings.schedule, settings.learning_rate);
+    recipe.schedule.monitor = monitor;
+    recipe.schedule.give_up = give_up;
+  }
+  if (settings.patience > 0) recipe.schedule.give_up = settings.patience;
+  if (!settings.monitor.empty()) recipe.schedule.monitor = settings.monitor;
+  if (settings.average > 0) recipe.average = settings.average;
+  if (!settings.monitor.empty() && recipe.schedule.kind != workload::Schedule::Kind::plateau &&
+      recipe.schedule.give_up == 0)
+    throw Error(ErrorCode::invalid_argument, "nothing watches it", "--monitor " + settings.monitor,
+                "it is of --patience and of --schedule plateau");
+  return recipe;
 }
 
 void refuse_tokenizer(const TrainSettings& settings, bool takes_texts) {
@@ -136,7 +170,7 @@ Model::Model(TrainSettings settings)
                 "give --optimizer, --learning-rate, --batch and --epochs");
   if (!user_) refuse_options_of_files(settings_);
   refuse_tokenizer(settings_, !user_ && workload_->takes_texts);
-  const workload::Recipe& chosen = recipe();
+  const workload::Recipe& chosen = workload::find_recipe(*workload_, settings_.recipe);
   if (settings_.recipe.empty()) settings_.recipe = workload::name_of(workload_->by_default);
   settings_.model_options = workload::with_options_of(chosen, settings_.model_options);
   precision_of(settings_.precision);
@@ -145,14 +179,13 @@ Model::Model(TrainSettings settings)
   if (settings_.epochs == 0) settings_.epochs = chosen.epochs;
   if (settings_.learning_rate == 0) settings_.learning_rate = usual_rate(chosen, settings_.batch);
   if (settings_.optimizer.empty()) settings_.optimizer = transform::name_of(chosen.optimizer.kind);
-  transform::optimizer_from_text(settings_.optimizer);
+  require_monitor(settings_.monitor, *workload_);
+  recipe_ = with_settings(chosen, settings_);
   // In one spelling, so that a run goes on however it is asked for.
   settings_.gradient = transform::to_string(transform::gradient_mode_from_text(settings_.gradient));
-  schedule_ = {.shape = chosen.schedule, .peak = settings_.learning_rate};
+  schedule_ = {.shape = recipe_.schedule, .peak = settings_.learning_rate};
   written_batch_ = fixed_batch();
 }
-
-const workload::Recipe& Model::recipe() const { return workload::find_recipe(*workload_, settings_.recipe); }
 
 std::unique_ptr<Task> Model::open_task(const TaskSettings& settings) const {
   if (user_) return user_->open_task(settings);

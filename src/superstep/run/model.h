@@ -25,7 +25,8 @@ class Model {
   explicit Model(TrainSettings settings);
 
   const workload::Workload& workload() const { return *workload_; }
-  const workload::Recipe& recipe() const;  // that it is trained by
+  // That it is trained by: the named one with what the settings say otherwise.
+  const workload::Recipe& recipe() const { return recipe_; }
   // Throws Error (invalid_argument) for options that the model cannot be built with before anything is made
   // or read.
   std::unique_ptr<Task> open_task(const TaskSettings& settings) const;
@@ -69,6 +70,7 @@ class Model {
   std::shared_ptr<const UserModel> user_;  // null: a workload of the zoo
   const workload::Workload* workload_;
   TrainSettings settings_;
+  workload::Recipe recipe_;
   Schedule schedule_;
   std::int64_t written_batch_ = 0;
   std::string why_fixed_;

@@ -48,8 +48,7 @@ std::string schedule_in_words(const Schedule& schedule) {
                          warm_up_in_words(schedule));
     case Kind::plateau:
       return fmt::format("times {:g} after {} epochs without a gain in {}{}", schedule.factor,
-                         schedule.patience,
-                         schedule.monitor.empty() ? std::string_view("the first metric") : schedule.monitor,
+                         schedule.patience, schedule.monitor.empty() ? "the first metric" : schedule.monitor,
                          warm_up_in_words(schedule));
   }
   return {};

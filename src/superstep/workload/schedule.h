@@ -2,7 +2,7 @@
 #pragma once
 
 #include <cstdint>
-#include <string_view>
+#include <string>
 
 namespace superstep::workload {
 
@@ -30,9 +30,9 @@ struct Schedule {
   double period = 0;  // epochs: half a triangle; from one decay to the next
   double factor = 1;
 
-  int patience = 0;               // epochs
-  std::string_view monitor = {};  // a literal; of the workload's metrics; empty: its first
-  int give_up = 0;                // epochs without a gain after which the training ends; 0: it does not
+  int patience = 0;          // epochs
+  std::string monitor = {};  // of the workload's metrics; empty: its first
+  int give_up = 0;           // epochs without a gain after which the training ends; 0: it does not
 };
 
 const char* name_of(Schedule::Kind kind);

@@ -91,7 +91,7 @@ nlohmann::json to_json(const Schedule& schedule) {
   if (shape.period > 0) object["period"] = shape.period;
   if (shape.factor != 1) object["factor"] = shape.factor;
   if (shape.patience > 0) object["patience"] = shape.patience;
-  if (!shape.monitor.empty()) object["monitor"] = std::string(shape.monitor);
+  if (!shape.monitor.empty()) object["monitor"] = shape.monitor;
   if (shape.give_up > 0) object["give_up"] = shape.give_up;
   return object;
 }

@@ -54,6 +54,7 @@ class Training {
         std::max<std::int64_t>(1, std::llround(settings_.epochs * static_cast<double>(batches_)));
     last_step_ = settings_.steps > 0 ? settings_.steps : scheduled_steps_;
     check_ranks();
+    check_watched();
     model_.settle_written_batch(settings_.batch);
     compile();
     open_folder();
@@ -176,6 +177,17 @@ class Training {
           ErrorCode::invalid_argument,
           fmt::format("a batch of {} cannot be divided over {} ranks", settings_.batch, world_.size()),
           "--batch", "choose a multiple of the number of ranks");
+  }
+
+  // Who asks for what a metric decides must have samples that give one.
+  void check_watched() const {
+    const char* const option = settings_.patience > 0                      ? "--patience"
+                               : settings_.schedule.starts_with("plateau") ? "--schedule plateau"
+                                                                           : nullptr;
+    if (option && task_->training_count() >= task_->size())
+      throw Error(ErrorCode::invalid_argument,
+                  "no samples are left to validate on, so nothing would be watched", option,
+                  "leave it away, or give data of which some validate");
   }
 
   void compile() {
@@ -373,11 +385,14 @@ class Training {
     watch(state_.plateau, shape, watched->value, gained, next.step < warm_up_steps(shape, next));
   }
 
+  // By the metric that was asked for, else the first.
   void keep_best() {
     if (!keeper_.writes() || quality_.empty()) return;
-    const bool higher = higher_is_better(model_.workload(), quality_[0].name);
-    if (state_.best && as_good(*state_.best, quality_[0].value, higher)) return;
-    state_.best = quality_[0].value;
+    const auto asked = std::ranges::find(quality_, settings_.monitor, &Metric::name);
+    const Metric& judged = asked != quality_.end() ? *asked : quality_[0];
+    const bool higher = higher_is_better(model_.workload(), judged.name);
+    if (state_.best && as_good(*state_.best, judged.value, higher)) return;
+    state_.best = judged.value;
     write_checkpoint_file(keeper_.directory().best(), make_checkpoint());
   }
 

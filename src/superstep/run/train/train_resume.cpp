@@ -17,7 +17,7 @@ namespace superstep::run {
 namespace {
 
 // Options of `superstep train`, and the members of config.json that keep them.
-constexpr std::array<std::pair<std::string_view, const char*>, 24> kept_options{{
+constexpr std::array<std::pair<std::string_view, const char*>, 28> kept_options{{
     {"--weights", "weights"},
     {"--data", "data"},
     {"--allow-nan", "allow_nan"},
@@ -37,6 +37,10 @@ constexpr std::array<std::pair<std::string_view, const char*>, 24> kept_options{
     {"--train", "train"},
     {"--freeze", "freeze"},
     {"--learning-rate", "learning_rate"},
+    {"--schedule", "schedule"},
+    {"--patience", "patience"},
+    {"--monitor", "monitor"},
+    {"--ema", "average"},
     {"--gradient", "gradient"},
     {"--seed", "seed"},
     {"--set", "model_options"},

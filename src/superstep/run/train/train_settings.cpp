@@ -37,6 +37,10 @@ json to_json(const TrainSettings& s) {
               {"steps", s.steps},
               {"optimizer", s.optimizer},
               {"learning_rate", s.learning_rate},
+              {"schedule", s.schedule},
+              {"patience", s.patience},
+              {"monitor", s.monitor},
+              {"average", s.average},
               {"gradient", s.gradient},
               {"augment", s.augment},
               {"seed", s.seed},
@@ -72,6 +76,10 @@ TrainSettings train_settings_from_json(const json& object) {
     s.steps = object.at("steps");
     s.optimizer = object.at("optimizer");
     s.learning_rate = object.at("learning_rate");
+    s.schedule = object.value("schedule", "");  // absent from older files, with the three that follow
+    s.patience = object.value("patience", 0);
+    s.monitor = object.value("monitor", "");
+    s.average = object.value("average", 0.0);
     s.gradient = object.value("gradient", "reverse");  // absent from older files
     s.augment = object.at("augment");
     s.seed = object.at("seed");

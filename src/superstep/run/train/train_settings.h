@@ -37,6 +37,10 @@ struct TrainSettings {
   std::optional<Until> until;
   std::string optimizer;             // transform::optimizer_from_text; empty: the workload's own
   double learning_rate = 0;          // peak; 0: the workload's own
+  std::string schedule;              // run/train/schedule_text.h; empty: the workload's own
+  int patience = 0;                  // epochs without a gain after which it ends; 0: the workload's own
+  std::string monitor;               // the metric that schedule and patience watch; empty: the workload's own
+  double average = 0;                // decay of averaged weights; 0: the workload's own
   std::string gradient = "reverse";  // transform/training/gradient_mode.h
   bool augment = true;               // where the data allow it
   std::uint64_t seed = 1;

@@ -31,7 +31,7 @@ class PoplarExecutor:
         self._user_model = user_model if user_model is not None else model
         self._model = model
         self._training = training
-        self._options = _taken(options, training)
+        self._options = _taken(options, training, optimizer)
         self._optimizer = optimizer
         self._update = None
         self._signature = Signature(model)
@@ -104,7 +104,7 @@ class PoplarExecutor:
         placement = Placement(self._options._execution_strategy)
         with compile_hooks():
             result = self._trace(engine, batching, arguments, placement)
-        placement.check(self._training, self._options)
+        placement.check(self._training, self._options, _devices.attaches(self._options))
         self._check_buffers(engine)
         self._make_update(engine)
         self._anchors.check(self._names(engine, arguments, result))
@@ -368,7 +368,7 @@ class PoplarExecutor:
         return self._timing.latency("input", "output_complete")
 
 
-def _taken(options, training):
+def _taken(options, training, optimizer):
     """The executor's own options: a clone with the output mode decided. The user's are frozen."""
     if options is None:
         options = _options.Options()
@@ -381,7 +381,14 @@ def _taken(options, training):
         options.outputMode(enums.OutputMode.Final if training else enums.OutputMode.All)
     if not training and options.Training.gradient_accumulation != 1:
         raise Error(_accumulation_words(options))
+    if training and not options.Training._strategy_chosen and _sums_in_half(optimizer):
+        options.Training.set(meanAccumulationAndReplicationReductionStrategy=enums.MeanReductionStrategy.Running)
     return options
+
+
+def _sums_in_half(optimizer):
+    """Whether gradients are summed in float16, where a running mean overflows less."""
+    return getattr(optimizer, "accum_type", None) == torch.float16 and not getattr(optimizer, "use_combined_accum", False)
 
 
 def _accumulation_words(options):

@@ -26,8 +26,10 @@ class ForwardPass(TorchFunctionMode):
     def __torch_function__(self, func, types, args=(), kwargs=None):
         kwargs = kwargs or {}
         name = getattr(func, "__name__", "")
-        if self.outside and self.placement is not None and name not in _GETTERS:
-            self._refuse_outside(name)
+        if self.placement is not None and name not in _GETTERS:
+            if self.outside:
+                self._refuse_outside(name)
+            self.placement.ran()
         if name in _half.NAMES:
             self.convolutions += name.startswith("conv")
             result = _half.product(func, name, args, kwargs)
@@ -38,7 +40,7 @@ class ForwardPass(TorchFunctionMode):
         if name in _losses.NAMES:
             self.marks.add(result)
         if self.recorder is not None:
-            self.recorder.operator(name, result, self.scopes)
+            self.recorder.operator(name, result, self.scopes, self.placement)
         return result
 
     def _refuse_outside(self, name):

@@ -302,7 +302,8 @@ def check_chips(count, round_up):
     """The number of chips that is taken for `count`. Error: more than 64; no power of two unless `round_up`."""
     rounded = 1 << (count - 1).bit_length()
     if rounded > 64:
-        raise Error(f"The model needs {count} IPUs ({rounded} as a power of two): the largest system that is modelled has 64")
+        raise Error(f"Too many IPUs requested ({rounded}). Experiments that need more than 64 IPUs take several processes: the "
+                    "largest system that is modelled has 64")
     if rounded != count and not round_up:
         raise Error(f"The model specifies the use of {count} IPUs, however PopTorch must reserve a minimum of {rounded} in "
                     "order to allow the model to run, because PopTorch must reserve a power of 2 or maximum of 64 IPUs per "

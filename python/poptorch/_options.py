@@ -321,6 +321,13 @@ class Options(Settings):
         return {**self._execution_strategy.backendOptions(), **self._popart.options, **self._values,
                 **self._training.toDict(), **self._distributed.toDict(), **self._tensor_locations.toDict()}
 
+    def toDict_names(self):
+        """Names of `toDict` that are this package's, not PopART's."""
+        strategies = ("execution_mode", "separate_backward_phase", "tensors_liveness", "serial_phases_execution")
+        created = ("model_name", "use_model", "ipu_id", "ipu_version", "random_seed", "numIOTiles", "location_activation",
+                   "location_weight", "location_optimizer", "location_accumulator")
+        return (*self._values, *self._training.toDict(), *self._distributed.toDict(), *strategies, *created)
+
     def clone(self):
         """A copy that may be changed."""
         return copy.deepcopy(self)

@@ -209,6 +209,10 @@ class Placement:
         self.blocks = []  # (name, stage, phase, chip) in order of their first use
         self.chips = []   # the chip after each change, in order of execution
 
+    def restart_numbers(self):
+        """Blocks without a name are numbered from 0 again."""
+        self._next_id = 0
+
     def begin(self, user_id, ipu_id):
         """A block begins. AssertionError: a block that the strategy's list does not name; a chip missing."""
         if user_id is None:

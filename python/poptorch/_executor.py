@@ -18,6 +18,7 @@ from ._logging import logger
 from ._overlap import Overlap
 from ._replica_groups import shown
 from ._strategies import Placement
+from ._structures import tensors_in
 
 _NOT_COMPILED = "Model has not been compiled or has been destroyed."
 
@@ -40,7 +41,7 @@ class PoplarExecutor:
         self._attached = False
         self._engine = self._plan = self._batching = None
         self._anchors = _anchors.Anchors(self._options)
-        self._timing = _timing.Timing(self._options)
+        self._timing = _timing.Timing(self, self._options)
         self._compile_seconds = 0.0
         self._pending_rng = None
         self._dirty = False
@@ -99,6 +100,7 @@ class PoplarExecutor:
         start = time.perf_counter()
         _options.describe(self._options)
         _devices.check_environment()
+        self._timing.check()
         batching = Batching(self._options)
         batching.check(arguments)
         engine = make_engine(self._model, self._options, self._training, self.per_replica_params)
@@ -113,8 +115,8 @@ class PoplarExecutor:
         self._anchors.check(self._names(engine, arguments, result))
         self._engine, self._plan, self._batching = engine, placement, batching
         self._compiled = arguments.mapped(lambda tensor: tensor.detach())
-        self._timing.compiled(arguments, batching)
         self._attached = self._options.connection_type != enums.ConnectionType.Never
+        self._timing.compiled(type(self._model).__name__)
         self._compile_seconds = time.perf_counter() - start
 
     def _trace(self, engine, batching, arguments, placement):
@@ -171,13 +173,14 @@ class PoplarExecutor:
             self.attachToDevice()
         self._compiled.check(arguments)
         arguments = self._timing.synthetic(arguments.mapped(narrowed))
+        self._timing.begin()
         collector = Collector(self._options.output_mode, self._options.output_return_period, self._batching)
         self._anchors.begin(self._batching)
         with self._engine.randomness:
             for iteration in range(self._batching.iterations):
                 self._iterate(arguments, iteration, collector)
         result = collector.result()
-        self._finish(result)
+        self._finish(result, collector.multiplier)
         return result
 
     def _iterate(self, arguments, iteration, collector):
@@ -204,9 +207,9 @@ class PoplarExecutor:
             self._update.step(gradients)
             self._anchors.step(gradients, parameters, self._update, self._optimizer, iteration)
 
-    def _finish(self, result):
+    def _finish(self, result, multiplier):
         self._anchors.finish(self._engine.state)
-        self._timing.ran(self._compiled, result, self._batching, self._options)
+        self._timing.ran(len(tensors_in(result)), multiplier)
         if self._training:
             self._engine.trained()
             self._dirty = True
@@ -340,7 +343,7 @@ class PoplarExecutor:
 
     def cycleCount(self):
         """Cycles of the last run on one replica, by the machine's model. Error: not logged, not run, no model."""
-        if not self._options._Popart.options["instrumentWithHardwareCycleCounter"]:
+        if not self._timing.logs_cycles:
             raise Error("Cycle count logging is disabled. Please set option logCycleCount to True to enable.")
         return self._timing.cycles()
 

@@ -40,11 +40,13 @@ def export(model, engine, arguments, training, path):
     buffers = engine.state.buffers()
     copies = {name: buffer.clone() for name, buffer in buffers.items()}
     mode = torch.onnx.TrainingMode.PRESERVE
+    names = [f"input_{number}" for number in range(len(arguments.tensors()))]  # the cost model has names of its own
     module = _Exported(model, engine, arguments, training)
     try:
         with warnings.catch_warnings(), Swapped(engine.state.places(buffers), copies), engine.randomness.copy():
             warnings.simplefilter("ignore")
-            torch.onnx.export(module, tuple(arguments.tensors()), path, dynamo=False, training=mode, do_constant_folding=False)
+            torch.onnx.export(module, tuple(arguments.tensors()), path, dynamo=False, training=mode, do_constant_folding=False,
+                              input_names=names)
     except Exception as error:
         raise Error(f"The machine's model cannot be told: PyTorch does not export {type(model).__name__}: "
                     f"{str(error).splitlines()[0] if str(error) else type(error).__name__}") from error
@@ -59,7 +61,7 @@ class Prediction:
 
     def __init__(self, result):
         self.result = result
-        self.seconds = result["step_time"].value
+        self.seconds = result["step_time"].value if "step_time" in result.metrics else None
         config = result.data["config"]
         self.link_seconds = config.get("host", {}).get("link", 0.0)
         self.clock = next(constant["value"] for constant in config["constants"] if constant["name"] == "clock")
@@ -68,8 +70,16 @@ class Prediction:
         self.bytes_available = result["memory_per_unit"].value
 
     def cycles(self, iterations):
-        """Cycles of a call of so many device iterations, transfers from and to the host included."""
+        """Cycles of a call of so many device iterations, transfers from and to the host included. Error: it does not fit."""
+        self.check_time()
         return round(iterations * (self.seconds + self.link_seconds) * self.clock)
+
+
+    def check_time(self):
+        """Error where no time is predicted."""
+        if self.seconds is None:
+            raise Error(f"The machine's model tells no time of what does not fit: {self.bytes_needed / 1e6:.0f} MB of "
+                        f"{self.bytes_available / 1e6:.0f} MB on the fullest chip")
 
 
 def _superstep():
@@ -114,7 +124,8 @@ def predict(model, engine, arguments, options, batching, plan, training):
             found = superstep.predict(path, device_iterations=batching.iterations, approximate=True, **settings)
         except superstep.Error as error:
             raise Error(f"The machine's model cannot be told of {type(model).__name__}: {error}") from error
-    logger.info("%s on the modelled %s: %s a device iteration", type(model).__name__, settings["on"], found["step_time"])
+    logger.info("%s on the modelled %s: %s per device iteration", type(model).__name__, settings["on"],
+                found.metrics.get("step_time", "does not fit"))
     return Prediction(found)
 
 

@@ -117,6 +117,7 @@ class Timing:
             each, link, start = (self._ended - self._started) / steps, 0.0, self._started
         else:
             prediction = self.prediction()
+            prediction.check_time()
             link = prediction.link_seconds / batching.accumulation
             each, start = prediction.seconds / batching.accumulation + link, 0.0
         found = []
@@ -147,7 +148,8 @@ class Timing:
         group = max(1, len(starts) // len(ends))
         begins = [min(starts[number:number + group]) for number in range(0, len(starts), group)]
         spans = [done - begun for begun, done in zip(begins, ends)]
-        return min(spans), max(spans), sum(spans) / len(spans)
+        least, most = min(spans), max(spans)
+        return least, most, min(max(sum(spans) / len(spans), least), most)
 
 
 def _listed(times, count):

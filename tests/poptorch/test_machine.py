@@ -76,9 +76,9 @@ def test_what_cannot_be_exported_has_no_cycles():
 @with_superstep
 def test_what_does_not_fit_is_refused_where_asked(monkeypatch):
     monkeypatch.setenv("SUPERSTEP_POPTORCH_FIT", "refuse")
-    # 81 million parameters, their gradients and two moments: 1.3 GB in float32, of 0.94 GB.
+    # 64 million parameters, their gradients and two moments: 1.02 GB in float32, of 0.94 GB.
     with pytest.raises(poptorch.Error, match="Regression does not fit.*MB of") as error:
-        poptorch.trainingModel(Regression(9000, 9000)).compile(torch.ones(1, 9000), torch.ones(1, 9000))
+        poptorch.trainingModel(Regression(8000, 8000)).compile(torch.ones(1, 8000), torch.ones(1, 8000))
     assert error.value.type == "poplar_graph_memory_allocation_error"
     poptorch.trainingModel(Regression())(*data(2))
 

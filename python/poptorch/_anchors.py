@@ -6,6 +6,7 @@ inputs `input`, `input/1`; `loss`; settings of the optimizer; results of operato
 """
 
 import difflib
+import logging
 
 import torch
 from torch.nn.modules import module as _modules
@@ -45,6 +46,7 @@ class Recorder:
         self.names, self.kept = [], {}
         self._wanted = wanted
         self._counts = {}
+        self._saying = logger.isEnabledFor(logging.DEBUG)
         self._scoped = options._module_namescope_enabled
         self._paths = {}
         if isinstance(model, torch.nn.Module):
@@ -60,8 +62,8 @@ class Recorder:
         if self._stack:
             self._stack.pop()
 
-    def operator(self, name, result, scopes):
-        """Takes the result of a function of torch."""
+    def operator(self, name, result, scopes, placement=None):
+        """Takes the result of a function of torch; at level DEBUG says where it runs."""
         if name in _SILENT or not isinstance(result, torch.Tensor):
             return
         path = list(scopes)
@@ -73,6 +75,9 @@ class Recorder:
         full = f"{base}/{number}" if number else base
         if self._wanted is None:
             self.names.append(full)
+            if placement is not None and self._saying:
+                logger.debug(" %s [%s%s, %s]", full, str(result.dtype).removeprefix("torch."), tuple(result.shape),
+                             placement.words())
         elif full in self._wanted:
             self.kept[full] = result
 

@@ -12,7 +12,7 @@ def _checked(user_id, ipu_id):
     assert user_id is None or isinstance(user_id, str) or (isinstance(user_id, int) and user_id >= 0), (
         "user_id must be either a positive integer or a str")
     assert ipu_id is None or (isinstance(ipu_id, int) and ipu_id >= 0), "ipu_id must be a positive integer"
-    return None if user_id is None else str(user_id), ipu_id
+    return user_id, ipu_id
 
 
 class Block(torch.nn.Module):
@@ -69,11 +69,13 @@ class _BlockFunction(torch.nn.Module):
     def __init__(self, function, user_id, ipu_id):
         super().__init__()
         self._function = function
-        self._hook = _BlockHook(user_id, ipu_id)
+        self._user_id, self._ipu_id = _checked(user_id, ipu_id)
 
     def forward(self, *args, **kwargs):
         """Begins the block and calls the function."""
-        self._hook(self, args)
+        forward = _running.current()
+        if forward is not None:
+            self._user_id = forward.begin_block(self._user_id, self._ipu_id)
         return self._function(*args, **kwargs)
 
 

@@ -85,6 +85,9 @@ def dynamic_slice(tensor, dim, start, size, step):
     _tensor(start, "Slice start argument to dynamic_slice must be a torch.tensor.")
     _integer(size, "Size")
     _integer(step, "Step")
+    _size(size)
+    if tensor.shape[dim] % size and size > tensor.shape[dim] // 2:
+        raise Error(f"The size of the slice ({size}) must be a factor of the slicing dimension ({tensor.shape[dim]}).")
     return tensor.index_select(dim, _places(tensor, dim, start, size, step))
 
 
@@ -98,11 +101,24 @@ def dynamic_update(input, src, dim, start, size):  # noqa: A002 - the public nam
     _tensor(start, "Slice start argument to dynamic_update must be a torch.tensor.")
     _tensor(src, "Src argument to dynamic_update must be a torch.tensor.")
     _integer(size, "Size")
+    _size(size)
     if input.dim() != src.dim():
         raise Error(f"input and src tensors must have same dimensionality. ({input.dim()}) vs ({src.dim()})")
     if input.dtype != src.dtype:
-        raise Error(f"input and src tensor must have same dtype. ({input.dtype} vs {src.dtype})")
+        raise Error(f"input and src tensor must have same dtype. ({_on_device(input)} vs {_on_device(src)})")
     return input.index_copy(dim, _places(input, dim, start, size, 1), src)
+
+
+def _size(size):
+    if size == 0:
+        raise Error("The start and end of a slice must be different.")
+    if size < 0:
+        raise Error("Taking a slice of a tensor with the end less than the start is not supported.")
+
+
+def _on_device(tensor):
+    """The element type as devices have it."""
+    return {torch.int64: torch.int32, torch.float64: torch.float32}.get(tensor.dtype, tensor.dtype)
 
 
 def _places(tensor, dim, start, size, step):

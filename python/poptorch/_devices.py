@@ -4,6 +4,7 @@ import os
 
 from ._errors import Error
 from ._logging import warn_once
+from .enums import ConnectionType
 
 _MODELS = {"gc200": 2, "bow": 3}
 _VERSIONS = {"ipu1": "gc2", "ipu2": "gc200", "ipu21": "bow"}
@@ -49,6 +50,11 @@ def ipuHardwareIsAvailable(num_ipus=1):
         return False
     warn_once("There are no IPUs here: the model of the %s stands for hardware (SUPERSTEP_POPTORCH_DEVICES=none: none)", name)
     return True
+
+
+def attaches(options):
+    """Whether a model of these options would take modelled hardware."""
+    return options.connection_type != ConnectionType.Never and _modelled() is not None
 
 
 def check_environment():

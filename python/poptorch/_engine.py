@@ -4,6 +4,7 @@ An engine has `trace` (a pass at compile time that leaves no mark), `forward` an
 runs the module itself. SUPERSTEP_POPTORCH_ENGINE chooses; `auto` is the same as `eager`.
 """
 
+import contextlib
 import os
 
 import torch
@@ -16,7 +17,7 @@ from ._state import Modes, ModuleState, Randomness, Swapped, count_training, tra
 _NAMES = ("auto", "eager", "superstep")
 
 
-def make_engine(model, options, training):
+def make_engine(model, options, training, groupings):
     """The engine that the environment asks for. Error: one that there is not."""
     name = os.environ.get("SUPERSTEP_POPTORCH_ENGINE") or "auto"
     if name not in _NAMES:
@@ -24,7 +25,7 @@ def make_engine(model, options, training):
     if name == "superstep":
         raise Error("SUPERSTEP_POPTORCH_ENGINE=superstep: captured models are not computed by Superstep's engine yet. Use "
                     "auto or eager, with which PyTorch computes")
-    return Eager(model, options, training)
+    return Eager(model, options, training, groupings)
 
 
 class Eager:
@@ -34,7 +35,7 @@ class Eager:
     live here until `buffers_to_host`, as they do on a device.
     """
 
-    def __init__(self, model, options, training):
+    def __init__(self, model, options, training, groupings):
         self._model = model
         self._training = training
         self._replicas = options.replication_factor
@@ -42,7 +43,9 @@ class Eager:
         self.state = ModuleState(model)
         self.randomness = Randomness(options.random_seed if options.exists("random_seed") else torch.initial_seed())
         self._modes = []
+        self._groupings = groupings  # of parameters with values of their own in groups of replicas, by name
         self._buffers, self._places = [], []
+        self._group_places = []
         self._changed = []
         self._seen = None
 
@@ -59,7 +62,9 @@ class Eager:
         copies = {name: buffer.clone() for name, buffer in buffers.items()}
         versions = {name: copy._version for name, copy in copies.items()}
         arguments = arguments.mapped(torch.clone)
-        with Swapped(self.state.places(buffers), copies), self.randomness.copy():
+        forward.overlap.begin(arguments.tensors())
+        self._place_groups()
+        with Swapped(self.state.places(buffers), copies), self._grouped(0), self.randomness.copy():
             before = self.state.identities()
             result = self._call(arguments, forward, tracing=True)
             self.state.check_unchanged(before)
@@ -67,6 +72,20 @@ class Eager:
         self._check_replicas()
         self.buffers_to_device()
         return result
+
+    def _place_groups(self):
+        parameters = self.state.parameters()
+        for name, grouping in self._groupings.items():
+            grouping.check(parameters[name], self._replicas)
+        self._group_places = self.state.places(self._groupings) if self._groupings else []
+
+    def _grouped(self, replica):
+        """The rows of this replica's group in the place of grouped parameters; gradients reach the whole parameters."""
+        if not self._groupings:
+            return contextlib.nullcontext()
+        parameters = self.state.parameters()
+        rows = {name: parameters[name][grouping.group(replica, self._replicas)] for name, grouping in self._groupings.items()}
+        return Swapped(self._group_places, rows)
 
     def _check_replicas(self):
         if self._changed and self._replicas > 1 and self._broadcast:
@@ -79,7 +98,7 @@ class Eager:
     def forward(self, arguments, forward, replica):
         """The result of one micro-batch on one replica."""
         self._refresh()
-        with Swapped(self._places[replica], self._buffers[replica]):
+        with Swapped(self._places[replica], self._buffers[replica]), self._grouped(replica):
             return self._call(arguments, forward, tracing=False)
 
     def backward(self, forward, parameters, scale, watched=()):

@@ -14,9 +14,10 @@ from ._errors import Error
 from ._forward import ForwardPass
 from ._gradients import Accumulator
 from ._hooks import compile_hooks
-from ._logging import logger, warn_once
+from ._logging import logger
+from ._overlap import Overlap
+from ._replica_groups import shown
 from ._strategies import Placement
-from ._structures import tensors_in
 
 _NOT_COMPILED = "Model has not been compiled or has been destroyed."
 
@@ -31,7 +32,7 @@ class PoplarExecutor:
         self._user_model = user_model if user_model is not None else model
         self._model = model
         self._training = training
-        self._options = _taken(options, training)
+        self._options = _taken(options, training, optimizer)
         self._optimizer = optimizer
         self._update = None
         self._signature = Signature(model)
@@ -44,6 +45,7 @@ class PoplarExecutor:
         self._pending_rng = None
         self._dirty = False
         self.per_replica_params = {}
+        self._finite = self._options._Popart.options.get("enableFloatingPointChecks", False)
         self._options._freeze()
         if training:
             _wrapping.wrap(self._user_model, self)
@@ -72,7 +74,8 @@ class PoplarExecutor:
     def __getattr__(self, name):
         if name.startswith("__") or "_user_model" not in self.__dict__:
             raise AttributeError(name)
-        return getattr(self._user_model, name)
+        found = getattr(self._user_model, name)
+        return shown(found, self, name) if type(found) is torch.nn.Parameter else found
 
     def __repr__(self):
         from ._blocks import module_repr
@@ -98,13 +101,13 @@ class PoplarExecutor:
         _devices.check_environment()
         batching = Batching(self._options)
         batching.check(arguments)
-        engine = make_engine(self._model, self._options, self._training)
+        engine = make_engine(self._model, self._options, self._training, self.per_replica_params)
         if self._pending_rng is not None:
             engine.randomness.restore(self._pending_rng)
         placement = Placement(self._options._execution_strategy)
         with compile_hooks():
             result = self._trace(engine, batching, arguments, placement)
-        placement.check(self._training, self._options)
+        placement.check(self._training, self._options, _devices.attaches(self._options))
         self._check_buffers(engine)
         self._make_update(engine)
         self._anchors.check(self._names(engine, arguments, result))
@@ -117,10 +120,12 @@ class PoplarExecutor:
     def _trace(self, engine, batching, arguments, placement):
         narrow = arguments.mapped(narrowed)
         self._recorder = _anchors.Recorder(self._model, self._options)
-        forward = ForwardPass(placement, self._recorder, self._training)
+        overlap = Overlap()
+        forward = ForwardPass(placement, self._recorder, self._training, overlap)
         result = engine.trace(batching.micro_batch(narrow, 0, 0, 0), forward)
         if self._training:
             forward.marks.final()
+        overlap.check(result, self._options)
         self._recorder.close()
         return result
 
@@ -183,9 +188,9 @@ class PoplarExecutor:
         for step in range(self._batching.accumulation):
             for replica in range(self._batching.replicas):
                 micro_batch = self._batching.micro_batch(arguments, iteration, step, replica)
-                forward = ForwardPass(None, self._anchors.recorder(self._model), self._training)
+                forward = ForwardPass(None, self._anchors.recorder(self._model), self._training, finite=self._finite)
+                forward.check_finite("an input", micro_batch.tensors())
                 result = self._engine.forward(micro_batch, forward, replica)
-                self._check_finite(result)
                 watched = self._anchors.watched(forward.recorder)
                 loss = None
                 if self._training:
@@ -198,14 +203,6 @@ class PoplarExecutor:
             gradients = reduced.result()
             self._update.step(gradients)
             self._anchors.step(gradients, parameters, self._update, self._optimizer, iteration)
-
-    def _check_finite(self, result):
-        if not self._options._Popart.options.get("enableFloatingPointChecks", False):
-            return
-        for tensor in tensors_in(result):
-            if tensor.is_floating_point() and not bool(torch.isfinite(tensor).all()):
-                raise Error("Floating point exception: a result of the model is not finite "
-                            "(Precision.enableFloatingPointExceptions is on)")
 
     def _finish(self, result):
         self._anchors.finish(self._engine.state)
@@ -368,7 +365,7 @@ class PoplarExecutor:
         return self._timing.latency("input", "output_complete")
 
 
-def _taken(options, training):
+def _taken(options, training, optimizer):
     """The executor's own options: a clone with the output mode decided. The user's are frozen."""
     if options is None:
         options = _options.Options()
@@ -381,7 +378,14 @@ def _taken(options, training):
         options.outputMode(enums.OutputMode.Final if training else enums.OutputMode.All)
     if not training and options.Training.gradient_accumulation != 1:
         raise Error(_accumulation_words(options))
+    if training and not options.Training._strategy_chosen and _sums_in_half(optimizer):
+        options.Training.set(meanAccumulationAndReplicationReductionStrategy=enums.MeanReductionStrategy.Running)
     return options
+
+
+def _sums_in_half(optimizer):
+    """Whether gradients are summed in float16, where a running mean overflows less."""
+    return getattr(optimizer, "accum_type", None) == torch.float16 and not getattr(optimizer, "use_combined_accum", False)
 
 
 def _accumulation_words(options):
@@ -415,5 +419,4 @@ def inferenceModel(model, options=None):
     """An executor that runs `model`, a module or another callable."""
     if isinstance(model, PoplarExecutor):
         model = model.model
-    plain = copy.copy(model)
-    return PoplarExecutor(plain, options, False, None, model)
+    return PoplarExecutor(copy.copy(model), options, False)

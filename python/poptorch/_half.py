@@ -14,7 +14,9 @@ _ACTIVATION = {name: 0 for name in (
     "rnn_relu_cell")}
 _ACTIVATION.update({name: 1 for name in ("addmm", "baddbmm", "addbmm", "addmv", "addr")})
 _REVERSED = ("__rmatmul__",)
-NAMES = frozenset(_ACTIVATION) | frozenset(_REVERSED)
+# Norms whose statistics are changed in place: those arguments get the new values back.
+_NORMS = ("batch_norm", "instance_norm")
+NAMES = frozenset(_ACTIVATION) | frozenset(_REVERSED) | frozenset(_NORMS) | {"layer_norm", "group_norm"}
 
 
 def _floating(values):
@@ -45,7 +47,20 @@ def product(function, name, args, kwargs):
         return function(*args, **kwargs)
     if any(tensor.dtype not in (torch.float16, torch.float32) for tensor in operands):
         return function(*args, **kwargs)
-    place = _ACTIVATION.get(name, 1)
-    activation = next(_floating(args[place:]), operands[0]) if len(args) > place else operands[0]
+    if name in _NORMS and len({tensor.dtype for tensor in operands}) > 1:
+        return _norm(function, args, kwargs)
+    place = 1 if name in _REVERSED else _ACTIVATION.get(name, 0)
+    activation = next(_floating(args[place:]), operands[0])
     wide = function(*_cast(args, torch.float32), **{key: _cast(value, torch.float32) for key, value in kwargs.items()})
     return _cast(wide, activation.dtype)
+
+
+def _norm(function, args, kwargs):
+    """A norm with running statistics of another type than the activation: they keep their type."""
+    wide = _cast(tuple(args), torch.float32)
+    wide_named = {key: _cast(value, torch.float32) for key, value in kwargs.items()}
+    result = function(*wide, **wide_named)
+    for kept, computed in [*zip(args, wide), *((value, wide_named[key]) for key, value in kwargs.items())]:
+        if isinstance(kept, torch.Tensor) and kept is not computed and not kept.requires_grad and kept is not args[0]:
+            kept.copy_(computed)
+    return _cast(result, args[0].dtype)

@@ -4,7 +4,7 @@ import torch
 
 from . import _running, enums
 from ._errors import Error
-from ._structures import mapped
+from ._structures import mapped, tensors_in
 
 
 def _tensor(value, words):
@@ -25,18 +25,23 @@ def set_available_memory(tensor, available_memory_proportion):
 
 def set_overlap_for_input(input_tensors, mode):
     """The structure of tensors; their transfer from the host overlaps with computation as the `OverlapMode` says."""
-    return _overlapped(input_tensors, mode, "inputs")
+    return _overlapped(input_tensors, mode, "input")
 
 
 def set_overlap_for_output(output_tensors, mode):
     """The structure of tensors; their transfer to the host overlaps with computation as the `OverlapMode` says."""
-    return _overlapped(output_tensors, mode, "outputs")
+    return _overlapped(output_tensors, mode, "output")
 
 
 def _overlapped(value, mode, word):
     if not isinstance(mode, enums.OverlapMode):
         raise Error(f"set_overlap takes a poptorch.OverlapMode, not {mode!r}")
-    return mapped(value, lambda tensor: _tensor(tensor, f"You may only set overlap for torch.tensor {word}."))
+    if not tensors_in(value):
+        raise Error(f"You may only set overlap for torch.tensor {word}s. {type(value)} is not supported.")
+    forward = _running.current()
+    if forward is None or forward.overlap is None:
+        return value
+    return mapped(value, lambda tensor: getattr(forward.overlap, word)(tensor, mode))
 
 
 def recomputationCheckpoint(*tensors):

@@ -17,7 +17,7 @@ _LEVELS = {
     "ERR": (4, logging.ERROR),
     "OFF": (6, logging.CRITICAL + 1),
 }
-_PUBLIC = ("TRACE", "DEBUG", "INFO", "WARN", "ERR", "OFF")
+_PUBLIC = ("DEBUG", "ERR", "INFO", "OFF", "TRACE", "WARN")
 _said = set()
 
 

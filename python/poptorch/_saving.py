@@ -11,6 +11,7 @@ import torch
 from ._arguments import Arguments
 from ._errors import Error
 from ._logging import logger
+from .enums import ConnectionType
 
 _KEY = "superstep_poptorch"
 _VERSION = 1
@@ -95,6 +96,9 @@ def load(filename, edit_opts_fn=None):
         f"poptorch_model.loadExecutable(\"{filename}\").")
     options = saved.options
     options._unfreeze()
+    options.deleteIfExists("ipu_version")
+    if options.connection_type == ConnectionType.Never:
+        options.connectionType(ConnectionType.Always)
     if edit_opts_fn:
         edit_opts_fn(options)
     if saved.optimizer is not None and saved.optimizer_state is not None and _has_state(saved.optimizer_state):

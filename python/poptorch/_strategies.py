@@ -242,8 +242,17 @@ class Placement:
             self._auto[name] = 1 + len(self._auto)
         return self._auto[name], -1, ipu_id
 
-    def started_unplaced(self):
-        """Something ran before the first block: it is on chip 0."""
+    def words(self):
+        """Where what runs now is, in PopTorch's words; what runs before the first block is on chip 0."""
+        if not self.chips:
+            self.chips.append(0)
+        _, stage, phase, ipu = self.blocks[-1] if self.blocks else ("", 0, 0, 0)
+        mode = ("Pipelined", "Sharded", "Phased")[self._strategy.MODE]
+        part = f"phase({max(phase, 0)})" if self._strategy.MODE == 2 else f"stage({stage})"
+        return f"mode({mode}), ipu({ipu}), {part}"
+
+    def ran(self):
+        """An operator ran: what runs before the first block is on chip 0."""
         if not self.chips:
             self.chips.append(0)
 
@@ -256,11 +265,15 @@ class Placement:
         used = set(self.chips) or {0}
         return max(len(used), max(used) + 1)
 
-    def check(self, training, options):
-        """Raises Error where the strategy's rules are broken (accumulation or iterations too few, chips)."""
+    def check(self, training, options, attached):
+        """Raises Error where the strategy's rules are broken: accumulation or iterations too few, phases on wrong chips.
+
+        The number of chips counts where hardware is modelled and `attached`.
+        """
+        logger.debug("enablePipelining set to value %d", self._strategy.MODE == 0 and self.stages() > 1)
         self._check_phases()
         self._check_pipeline(training, options)
-        check_chips(self.chips_per_replica() * options.replication_factor, options.auto_round_num_ipus)
+        check_chips(self.chips_per_replica() * options.replication_factor, options.auto_round_num_ipus or not attached)
 
     def _check_phases(self):
         if not isinstance(self._strategy, ParallelPhasedExecution):
@@ -289,7 +302,8 @@ def check_chips(count, round_up):
     """The number of chips that is taken for `count`. Error: more than 64; no power of two unless `round_up`."""
     rounded = 1 << (count - 1).bit_length()
     if rounded > 64:
-        raise Error(f"The model needs {count} IPUs ({rounded} as a power of two): the largest system that is modelled has 64")
+        raise Error(f"Too many IPUs requested ({rounded}). Experiments that need more than 64 IPUs take several processes: the "
+                    "largest system that is modelled has 64")
     if rounded != count and not round_up:
         raise Error(f"The model specifies the use of {count} IPUs, however PopTorch must reserve a minimum of {rounded} in "
                     "order to allow the model to run, because PopTorch must reserve a power of 2 or maximum of 64 IPUs per "

@@ -60,4 +60,4 @@ def _reduced(model, plain, protocol):
         finally:
             model.__class__ = wrapped
     state = model.__getstate__() if hasattr(model, "__getstate__") else model.__dict__
-    return copyreg.__newobj__, (plain,), state
+    return copyreg._reconstructor, (plain, object, None), state

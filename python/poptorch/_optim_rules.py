@@ -44,10 +44,16 @@ def _moments(gradients, states, settings):
     return means, squares
 
 
+def _correction(beta, step):
+    """The root of 1 - beta^step; not a number where a state was loaded for which there is none."""
+    value = 1 - beta ** step
+    return value ** 0.5 if value >= 0 else float("nan")
+
+
 def _adam_change(parameters, gradients, states, settings, step):
     means, squares = _moments(gradients, states, settings)
     denominators = torch._foreach_sqrt(squares)
-    torch._foreach_div_(denominators, (1 - settings["beta2"] ** step) ** 0.5)
+    torch._foreach_div_(denominators, _correction(settings["beta2"], step))
     torch._foreach_add_(denominators, settings["eps"])
     size = settings["learningRate"] / (1 - settings["beta1"] ** step)
     torch._foreach_addcdiv_(parameters, means, denominators, value=-size)
@@ -113,7 +119,7 @@ def lamb(parameters, gradients, states, settings, fixed, step):
     corrected = fixed["bias_correction"]
     denominators = torch._foreach_sqrt(squares)
     if corrected:
-        torch._foreach_div_(denominators, (1 - settings["beta2"] ** step) ** 0.5)
+        torch._foreach_div_(denominators, _correction(settings["beta2"], step))
     torch._foreach_add_(denominators, settings["eps"])
     changes = torch._foreach_div(means, 1 - settings["beta1"] ** step) if corrected else [m.clone() for m in means]
     torch._foreach_div_(changes, denominators)

@@ -7,11 +7,13 @@ import torch
 
 from ._errors import Error
 from ._loader_ahead import AsynchronousDataAccessor
-from ._loader_parts import PartOfProcess, joined
+from ._loader_parts import PartOfProcess, accept_data_sources, joined
 from ._logging import logger, warn_once
 from .enums import DataLoaderMode
 
 __all__ = ["AsynchronousDataAccessor", "DataLoader"]
+
+accept_data_sources()
 
 
 class DataLoader(torch.utils.data.DataLoader):

@@ -5,6 +5,21 @@ import torch
 from ._structures import tensors_in, with_tensors
 
 
+def accept_data_sources():
+    """Lets samplers of scripts call `Sampler.__init__(data_source)`, which torch took, without effect, until 2.x.
+
+    Without it every sampler that a script of those years derives is a TypeError.
+    """
+    sampler = torch.utils.data.Sampler
+    if sampler.__init__ is not object.__init__:
+        return
+
+    def __init__(self, data_source=None):
+        object.__init__(self)
+
+    sampler.__init__ = __init__
+
+
 class PartOfProcess(torch.utils.data.Sampler):
     """Indices of the samples that one of several processes reads: a contiguous part of the data set, or of its shuffle.
 

@@ -7,9 +7,12 @@ learning rate is always variable, unless it was marked as constant by hand.
 
 import dataclasses
 import numbers
+import weakref
 from typing import Any, NamedTuple
 
 import torch
+
+from ._logging import logger
 
 
 class VariableAttributes:
@@ -107,10 +110,21 @@ def kind_of(optimizer):
     return kind
 
 
-def is_subclass_of_own(optimizer):
-    """True for a class that a user derived: its Python code is never run."""
-    module = type(optimizer).__module__
-    return not (module.startswith("torch.optim.") or module == "poptorch.optim")
+_said_of = weakref.WeakSet()
+
+
+def check(optimizer):
+    """What can be said of an optimizer before the model is compiled.
+
+    AssertionError: its class cannot be used. A class that a user derived is warned of once: its Python code never runs.
+    """
+    kind = kind_of(optimizer)
+    own = type(optimizer)
+    if own.__module__.startswith("torch.optim.") or own.__module__ == "poptorch.optim" or own in _said_of:
+        return
+    _said_of.add(own)
+    logger.warning("Poptorch does not run Python optimizer code directly: of %s the settings count, and its step is that "
+                   "of %s.", own.__name__, kind)
 
 
 def _number(value, name):

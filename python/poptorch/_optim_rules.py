@@ -6,6 +6,8 @@ are not changed. `settings` are numbers under the compiler's names (`_optim_attr
 for each slot; `step` counts from 1.
 """
 
+import math
+
 import torch
 
 
@@ -44,12 +46,28 @@ def _moments(gradients, states, settings):
     return means, squares
 
 
+def _remaining(beta, step):
+    """1 - beta^step; not a number where a state was loaded for which it has no value."""
+    try:
+        return 1 - math.pow(beta, step)
+    except (ArithmeticError, ValueError):
+        return math.nan
+
+
+def _root(value):
+    return math.sqrt(value) if value >= 0 else math.nan
+
+
+def _ratio(numerator, denominator):
+    return numerator / denominator if denominator else math.nan
+
+
 def _adam_change(parameters, gradients, states, settings, step):
     means, squares = _moments(gradients, states, settings)
     denominators = torch._foreach_sqrt(squares)
-    torch._foreach_div_(denominators, (1 - settings["beta2"] ** step) ** 0.5)
+    torch._foreach_div_(denominators, _root(_remaining(settings["beta2"], step)))
     torch._foreach_add_(denominators, settings["eps"])
-    size = settings["learningRate"] / (1 - settings["beta1"] ** step)
+    size = _ratio(settings["learningRate"], _remaining(settings["beta1"], step))
     torch._foreach_addcdiv_(parameters, means, denominators, value=-size)
 
 
@@ -113,9 +131,9 @@ def lamb(parameters, gradients, states, settings, fixed, step):
     corrected = fixed["bias_correction"]
     denominators = torch._foreach_sqrt(squares)
     if corrected:
-        torch._foreach_div_(denominators, (1 - settings["beta2"] ** step) ** 0.5)
+        torch._foreach_div_(denominators, _root(_remaining(settings["beta2"], step)))
     torch._foreach_add_(denominators, settings["eps"])
-    changes = torch._foreach_div(means, 1 - settings["beta1"] ** step) if corrected else [m.clone() for m in means]
+    changes = torch._foreach_div(means, _remaining(settings["beta1"], step)) if corrected else [m.clone() for m in means]
     torch._foreach_div_(changes, denominators)
     if settings["weightDecay"]:
         torch._foreach_add_(changes, parameters, alpha=settings["weightDecay"])

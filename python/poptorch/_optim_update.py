@@ -95,9 +95,7 @@ class Update:
 
     def _adopt(self, optimizer, attached):
         reading = attributes.read(optimizer, self._automatic)
-        if attributes.is_subclass_of_own(optimizer):
-            logger.warning("Poptorch does not run Python optimizer code directly: of %s the settings count, and its "
-                           "step is that of %s.", type(optimizer).__name__, reading.kind)
+        attributes.check(optimizer)
         if reading.kind == "AdamW" and not reading.fixed["bias_correction"] and self._reading is None:
             logger.warning("AdamW corrects the bias with bias_correction=False too, as PopTorch's last version did.")
         if self._reading is not None:

@@ -10,12 +10,13 @@ import torch
 
 from . import _optim_rules
 from ._logging import logger
-from ._optim_attributes import VariableAttributes
+from ._optim_attributes import VariableAttributes, check
 from ._optim_update import StateOfUpdate
 from ._optim_update import Update as _Update  # noqa: F401 - named in annotations
 from ._optim_update import make_update
 
-__all__ = ["Adam", "AdamW", "LAMB", "Optimizer", "RMSprop", "SGD", "VariableAttributes", "make_update"]
+__all__ = ["Adam", "AdamW", "LAMB", "Optimizer", "RMSprop", "SGD", "VariableAttributes", "check",
+           "make_update"]
 
 _TYPES = (torch.float16, torch.float32)
 

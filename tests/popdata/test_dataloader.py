@@ -132,6 +132,20 @@ def test_batches_of_a_sampler_are_joined(mode, drop_last):
     loader.terminate()
 
 
+def test_a_sampler_of_old_scripts():
+    class Old(torch.utils.data.Sampler):
+        def __init__(self, data):
+            super().__init__(data)
+
+        def __iter__(self):
+            return iter([3, 1])
+
+        def __len__(self):
+            return 2
+
+    assert values(DataLoader(options(), Numbers(5), sampler=Old(None))) == [3, 1]
+
+
 def test_what_excludes_one_another():
     sampler = torch.utils.data.BatchSampler(range(20), batch_size=4, drop_last=False)
     for wrong in ({"batch_size": 2}, {"shuffle": True}):

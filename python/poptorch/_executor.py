@@ -2,6 +2,7 @@
 
 import copy
 import datetime
+import sys
 import time
 
 import torch
@@ -203,9 +204,17 @@ class PoplarExecutor:
                 collector.add(result, iteration, step, replica)
                 self._anchors.micro_batch(forward.recorder, micro_batch, loss, iteration, step, replica)
         if self._training:
-            gradients = reduced.result()
+            gradients = self._over_instances(reduced.result())
             self._update.step(gradients)
             self._anchors.step(gradients, parameters, self._update, self._optimizer, iteration)
+
+    def _over_instances(self, gradients):
+        """Gradients reduced over the instances that `poprun` started, where the options are popdist's."""
+        popdist = sys.modules.get("popdist.poptorch")
+        if popdist is None or not isinstance(self._options, popdist.Options):
+            return gradients
+        mean = self._options.Training.accumulation_and_replication_reduction_type == enums.ReductionType.Mean
+        return sys.modules["popdist"].average(gradients, mean)
 
     def _finish(self, result, multiplier):
         self._anchors.finish(self._engine.state)
@@ -412,9 +421,10 @@ def trainingModel(model, options=None, optimizer=None):
                            "unwrap before wrapping again.")
     if not isinstance(model, torch.nn.Module):
         raise Error(f"trainingModel takes a torch.nn.Module, not {type(model).__name__}")
+    from . import optim
     if optimizer is None:
-        from . import optim
         optimizer = optim.SGD(model.parameters(), lr=0.01)
+    optim.check(optimizer)
     return PoplarExecutor(copy.copy(model), options, True, optimizer, model)
 
 

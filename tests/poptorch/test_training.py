@@ -1,5 +1,8 @@
 """Optimizers through executors, beside torch's own steps."""
 import copy
+import pathlib
+import subprocess
+import sys
 
 import poptorch
 import pytest
@@ -130,3 +133,38 @@ def test_rows_of_parameters_by_groups_of_replicas():
     other.weight.replicaGrouping(poptorch.CommGroupType.NoGrouping, 0, poptorch.VariableRetrievalMode.OnePerGroup)
     with pytest.raises(poptorch.Error, match="dimension 0 is 2.*4 groups"):
         other(torch.ones(4, 3))
+
+
+INSTANCE = """
+import sys, popdist, popdist.poptorch, poptorch, torch
+sys.path.insert(0, sys.argv[2])
+from support import Regression
+options = popdist.poptorch.Options()
+options.Training.gradientAccumulation(2)
+torch.manual_seed(1)
+model = Regression()
+executor = poptorch.trainingModel(model, options, torch.optim.SGD(model.parameters(), lr=0.1))
+generator = torch.Generator().manual_seed(5)
+part = slice(4 * popdist.getInstanceIndex(), 4 * popdist.getInstanceIndex() + 4)
+for _ in range(3):
+    executor(torch.randn(8, 4, generator=generator)[part], torch.randn(8, 3, generator=generator)[part])
+torch.save(model.state_dict(), f"{sys.argv[1]}/{popdist.getInstanceIndex()}")
+"""
+
+
+def test_two_instances_are_two_replicas(tmp_path):
+    pytest.importorskip("popdist")
+    (tmp_path / "train.py").write_text(INSTANCE)
+    subprocess.run([sys.executable, "-m", "popdist.poprun", "--num-instances", "2", "--num-replicas", "2", sys.executable,
+                    str(tmp_path / "train.py"), str(tmp_path), str(pathlib.Path(__file__).parent)], check=True, timeout=120)
+    torch.manual_seed(1)
+    model = Regression()
+    options = poptorch.Options().replicationFactor(2)
+    options.Training.gradientAccumulation(2)
+    executor = poptorch.trainingModel(model, options, torch.optim.SGD(model.parameters(), lr=0.1))
+    generator = torch.Generator().manual_seed(5)
+    for _ in range(3):
+        executor(torch.randn(8, 4, generator=generator), torch.randn(8, 3, generator=generator))
+    for instance in range(2):
+        for name, value in torch.load(tmp_path / str(instance)).items():
+            torch.testing.assert_close(value, model.state_dict()[name], rtol=1e-6, atol=1e-6)

@@ -3,14 +3,14 @@
 import poptorch
 from poptorch._dataloader import DataLoader as _Loader
 
+from . import pyg_cluster_loader
 from .collate import CombinedBatchingCollater
-from .pyg_cluster_loader import _Clusters
 from .pyg_dataloader import OverSizeStrategy
 
 __all__ = ["FixedSizeClusterLoader"]
 
 
-class FixedSizeClusterLoader(_Clusters, _Loader):
+class FixedSizeClusterLoader(pyg_cluster_loader.FixedSizeClusterLoader, _Loader):
     """Clusters of a large graph, `batch_size` of them as one graph, padded to a fixed size.
 
     Args:

@@ -144,7 +144,7 @@ class FixedSizeCollater(Collater):
                 limit = fixed[kind] if kind else fixed
                 raise RuntimeError(
                     f"The fixed sizes given don't allocate enough space for the number of {of_kind}: {graphs} graphs have "
-                    f"{limit - count} and the limit is {limit}. Increase num_{what}, or set trim_{what} to leave some out.")
+                    f"{limit - count} {what} and the limit is {limit}. Increase num_{what}, or set trim_{what} to leave some out.")
 
     # -- padding ------------------------------------------------------------------------------------------------------
 

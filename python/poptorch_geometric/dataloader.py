@@ -3,13 +3,14 @@
 import poptorch
 from poptorch._dataloader import DataLoader as _Loader
 
+from . import pyg_dataloader
 from .collate import CombinedBatchingCollater
-from .pyg_dataloader import FixedSizeStrategy, OverSizeStrategy, _FixedSize, _Graphs
+from .pyg_dataloader import FixedSizeStrategy, OverSizeStrategy
 
 __all__ = ["DataLoader", "FixedSizeDataLoader", "FixedSizeStrategy", "OverSizeStrategy"]
 
 
-class DataLoader(_Graphs, _Loader):
+class DataLoader(pyg_dataloader.DataLoader, _Loader):
     """Batches of `batch_size` graphs, joined to the size of a call; all must have as many nodes and edges for that.
 
     Args:
@@ -27,7 +28,7 @@ class DataLoader(_Graphs, _Loader):
         return CombinedBatchingCollater(super()._create_collater(**collater_args), self._graphs)
 
 
-class FixedSizeDataLoader(_FixedSize, _Loader):
+class FixedSizeDataLoader(pyg_dataloader.FixedSizeDataLoader, _Loader):
     """Batches whose tensors have the same extents each time: real graphs and padding (`collate.FixedSizeCollater`).
 
     Args:

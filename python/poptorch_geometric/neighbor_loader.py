@@ -19,8 +19,8 @@ def _count(nodes):
     return int(nodes.sum()) if nodes.dtype == torch.bool else nodes.numel()
 
 
-class _Neighborhoods:
-    """The constructor of a loader of neighborhoods, before one of torch or of executors."""
+class PyGFixedSizeNeighborLoader(torch.utils.data.DataLoader):
+    """Neighborhoods in batches of fixed size, for torch alone. `of_neighbors`: more arguments of NeighborLoader."""
 
     def __init__(self, data, num_neighbors, input_nodes=None, batch_size=1,
                  over_size_strategy=OverSizeStrategy.TrimNodesAndEdges, fixed_size_options=None, add_pad_masks=True,
@@ -60,14 +60,7 @@ class _Neighborhoods:
         return self.fixedSizeCollate(self.nativeCollate(index))
 
 
-class PyGFixedSizeNeighborLoader(_Neighborhoods, torch.utils.data.DataLoader):
-    """Neighborhoods in batches of fixed size, for torch alone."""
-
-    def __init__(self, data, num_neighbors, input_nodes=None, batch_size=1, **kwargs):
-        super().__init__(data, num_neighbors, input_nodes, batch_size, **kwargs)
-
-
-class FixedSizeNeighborLoader(_Neighborhoods, _Loader):
+class FixedSizeNeighborLoader(PyGFixedSizeNeighborLoader, _Loader):
     """Samples neighborhoods as PyTorch Geometric's NeighborLoader (which needs pyg-lib or torch-sparse), then pads them.
 
     Args:

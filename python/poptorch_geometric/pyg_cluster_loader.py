@@ -9,8 +9,8 @@ from .pyg_dataloader import OverSizeStrategy, trims
 __all__ = ["FixedSizeClusterLoader"]
 
 
-class _Clusters:
-    """The constructor of a loader of clusters, before one of torch or of executors."""
+class FixedSizeClusterLoader(torch.utils.data.DataLoader):
+    """Clusters in batches of fixed size, for torch alone: arguments as those of `cluster_loader`'s."""
 
     def __init__(self, cluster_data, fixed_size_options, batch_size=1,
                  over_size_strategy=OverSizeStrategy.TrimNodesAndEdges, add_pad_masks=True, **kwargs):
@@ -32,7 +32,3 @@ class _Clusters:
 
     def _create_collater(self):
         return self._collate
-
-
-class FixedSizeClusterLoader(_Clusters, torch.utils.data.DataLoader):
-    """Clusters in batches of fixed size, for torch alone: arguments as those of `cluster_loader`'s."""

@@ -38,8 +38,8 @@ def trims(over_size_strategy):
             "trim_edges": over_size_strategy in (OverSizeStrategy.TrimEdges, both)}
 
 
-class _Graphs:
-    """The constructor of a loader of graphs, before one of torch or of executors."""
+class DataLoader(torch.utils.data.DataLoader):
+    """Batches of graphs, as PyTorch Geometric's loader gives them."""
 
     def __init__(self, dataset, batch_size=1, shuffle=False, follow_batch=None, exclude_keys=None, **kwargs):
         kwargs.pop("collate_fn", None)
@@ -52,8 +52,8 @@ class _Graphs:
         return Collater(**collater_args)
 
 
-class _FixedSize:
-    """The constructor of a loader of batches of fixed size, before one of torch or of executors."""
+class FixedSizeDataLoader(torch.utils.data.DataLoader):
+    """Batches of graphs of fixed size, for torch alone: arguments as those of `dataloader.FixedSizeDataLoader`."""
 
     def __init__(self, dataset, batch_size=2, shuffle=False, fixed_size_options=None,
                  fixed_size_strategy=FixedSizeStrategy.PadToMax, over_size_strategy=OverSizeStrategy.Error,
@@ -96,11 +96,3 @@ def _packing(dataset, batch_size, shuffle, options, over_size_strategy):
     # A graph, a node and an edge are kept for padding.
     return StreamPackingSampler(dataset, batch_size - 1, options.total_num_nodes - 1, options.total_num_edges - 1, order,
                                 over_size_strategy is OverSizeStrategy.Skip)
-
-
-class DataLoader(_Graphs, torch.utils.data.DataLoader):
-    """Batches of graphs, as PyTorch Geometric's loader gives them."""
-
-
-class FixedSizeDataLoader(_FixedSize, torch.utils.data.DataLoader):
-    """Batches of graphs of fixed size, for torch alone: arguments as those of `dataloader.FixedSizeDataLoader`."""

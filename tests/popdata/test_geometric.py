@@ -110,9 +110,9 @@ def test_heterogeneous_graphs():
 
 
 def test_too_many_are_refused_by_name():
-    with pytest.raises(RuntimeError, match="for the number of nodes: 2 graphs have 7 and the limit is 6.*trim_nodes"):
+    with pytest.raises(RuntimeError, match="for the number of nodes: 2 graphs have 7 nodes and the limit is 6.*trim_nodes"):
         FixedSizeCollater(FixedSizeOptions(6, 99, 3))([ring(3), ring(4)])
-    with pytest.raises(RuntimeError, match="for the number of edges: 2 graphs have 7 and the limit is 6"):
+    with pytest.raises(RuntimeError, match="for the number of edges: 2 graphs have 7 edges and the limit is 6"):
         FixedSizeCollater(FixedSizeOptions(60, 6, 3))([ring(3), ring(4)])
     with pytest.raises(RuntimeError, match="3 graphs were given for a batch of 2"):
         FixedSizeCollater(FixedSizeOptions(60, 60, 2))([ring(3)] * 3)

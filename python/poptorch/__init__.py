@@ -13,6 +13,7 @@ from . import _impl, _library, _logging, _poplar_executor, _utils, enums, ops, o
 from . import superstep
 from ._blocks import module_repr
 from ._blocks import print_module as print  # noqa: A001 - the public name
+from ._dataloader import AsynchronousDataAccessor, DataLoader
 from ._devices import ipuHardwareIsAvailable, ipuHardwareVersion
 from ._errors import ConfigFileError, Error, RecoverableError, UnrecoverableError
 from ._executor import PoplarExecutor, inferenceModel, trainingModel

@@ -68,7 +68,9 @@ class Eager:
             before = self.state.identities()
             result = self._call(arguments, forward, tracing=True)
             self.state.check_unchanged(before)
-        self._changed = [name for name in buffers if copies[name]._version != versions[name]]
+        # Norms change running statistics without a new version: values tell.
+        self._changed = [name for name, buffer in buffers.items()
+                         if copies[name]._version != versions[name] or not torch.equal(copies[name], buffer)]
         self._check_replicas()
         self.buffers_to_device()
         return result

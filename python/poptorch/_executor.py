@@ -2,6 +2,7 @@
 
 import copy
 import datetime
+import sys
 import time
 
 import torch
@@ -18,6 +19,7 @@ from ._logging import logger
 from ._overlap import Overlap
 from ._replica_groups import shown
 from ._strategies import Placement
+from ._structures import tensors_in
 
 _NOT_COMPILED = "Model has not been compiled or has been destroyed."
 
@@ -40,7 +42,7 @@ class PoplarExecutor:
         self._attached = False
         self._engine = self._plan = self._batching = None
         self._anchors = _anchors.Anchors(self._options)
-        self._timing = _timing.Timing(self._options)
+        self._timing = _timing.Timing(self, self._options)
         self._compile_seconds = 0.0
         self._pending_rng = None
         self._dirty = False
@@ -99,6 +101,7 @@ class PoplarExecutor:
         start = time.perf_counter()
         _options.describe(self._options)
         _devices.check_environment()
+        self._timing.check()
         batching = Batching(self._options)
         batching.check(arguments)
         engine = make_engine(self._model, self._options, self._training, self.per_replica_params)
@@ -113,8 +116,8 @@ class PoplarExecutor:
         self._anchors.check(self._names(engine, arguments, result))
         self._engine, self._plan, self._batching = engine, placement, batching
         self._compiled = arguments.mapped(lambda tensor: tensor.detach())
-        self._timing.compiled(arguments, batching)
         self._attached = self._options.connection_type != enums.ConnectionType.Never
+        self._timing.compiled(type(self._model).__name__)
         self._compile_seconds = time.perf_counter() - start
 
     def _trace(self, engine, batching, arguments, placement):
@@ -171,13 +174,14 @@ class PoplarExecutor:
             self.attachToDevice()
         self._compiled.check(arguments)
         arguments = self._timing.synthetic(arguments.mapped(narrowed))
+        self._timing.begin()
         collector = Collector(self._options.output_mode, self._options.output_return_period, self._batching)
         self._anchors.begin(self._batching)
         with self._engine.randomness:
             for iteration in range(self._batching.iterations):
                 self._iterate(arguments, iteration, collector)
         result = collector.result()
-        self._finish(result)
+        self._finish(result, collector.multiplier)
         return result
 
     def _iterate(self, arguments, iteration, collector):
@@ -200,13 +204,21 @@ class PoplarExecutor:
                 collector.add(result, iteration, step, replica)
                 self._anchors.micro_batch(forward.recorder, micro_batch, loss, iteration, step, replica)
         if self._training:
-            gradients = reduced.result()
+            gradients = self._over_instances(reduced.result())
             self._update.step(gradients)
             self._anchors.step(gradients, parameters, self._update, self._optimizer, iteration)
 
-    def _finish(self, result):
+    def _over_instances(self, gradients):
+        """Gradients reduced over the instances that `poprun` started, where the options are popdist's."""
+        popdist = sys.modules.get("popdist.poptorch")
+        if popdist is None or not isinstance(self._options, popdist.Options):
+            return gradients
+        mean = self._options.Training.accumulation_and_replication_reduction_type == enums.ReductionType.Mean
+        return sys.modules["popdist"].average(gradients, mean)
+
+    def _finish(self, result, multiplier):
         self._anchors.finish(self._engine.state)
-        self._timing.ran(self._compiled, result, self._batching, self._options)
+        self._timing.ran(len(tensors_in(result)), multiplier)
         if self._training:
             self._engine.trained()
             self._dirty = True
@@ -340,7 +352,7 @@ class PoplarExecutor:
 
     def cycleCount(self):
         """Cycles of the last run on one replica, by the machine's model. Error: not logged, not run, no model."""
-        if not self._options._Popart.options["instrumentWithHardwareCycleCounter"]:
+        if not self._timing.logs_cycles:
             raise Error("Cycle count logging is disabled. Please set option logCycleCount to True to enable.")
         return self._timing.cycles()
 
@@ -409,9 +421,10 @@ def trainingModel(model, options=None, optimizer=None):
                            "unwrap before wrapping again.")
     if not isinstance(model, torch.nn.Module):
         raise Error(f"trainingModel takes a torch.nn.Module, not {type(model).__name__}")
+    from . import optim
     if optimizer is None:
-        from . import optim
         optimizer = optim.SGD(model.parameters(), lr=0.01)
+    optim.check(optimizer)
     return PoplarExecutor(copy.copy(model), options, True, optimizer, model)
 
 

@@ -260,6 +260,10 @@ class Placement:
         """Pipeline stages of the forward pass: runs of one chip."""
         return max(1, len(self.chips))
 
+    def pipelined(self):
+        """Whether stages work on different micro-batches at the same time."""
+        return self._strategy.MODE == 0
+
     def chips_per_replica(self):
         """Chips of one replica, idle ones below the highest used included."""
         used = set(self.chips) or {0}

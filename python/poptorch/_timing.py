@@ -1,54 +1,184 @@
-"""Cycles and latencies of runs, by the machine's model."""
+"""Cycles, latencies and profiles of runs, by the machine's model, told when somebody asks.
+
+Times are modelled: a clock that begins at 0 with each call. SUPERSTEP_POPTORCH_CLOCK=host gives the host's times instead.
+"""
+
+import json
+import os
+import time
 
 import torch
 
+from . import _devices, _machine, enums
 from ._errors import Error
+from ._logging import logger, warn_once
 
-_NO_MODEL = ("The machine's model is not attached to this executor: {0} cannot be told. The page docs/poptorch.md says which "
-             "numbers are modelled")
+_EVENTS = ("input", "input_complete", "output", "output_complete")
 
 
 class Timing:
-    """What is known of the time of the last run."""
+    """What is known of the time of the last run of an executor."""
 
-    def __init__(self, options):
-        self._options = options
-        self._ran = False
+    def __init__(self, executor, options):
+        self._executor, self._options = executor, options
+        self._prediction = None
+        self._started = self._ended = None
+        self._outputs = 0
+        self._multiplier = 0
 
-    def compiled(self, arguments, batching):
-        """The model was compiled anew: nothing has run."""
-        self._ran = False
+    # Compile time.
 
-    def ran(self, arguments, result, batching, options):
-        """A run is over."""
-        self._ran = True
+    def check(self):
+        """Error where cycles are to be logged and there is no hardware, as on PopTorch."""
+        if self.logs_cycles and not _devices.attaches(self._options):
+            raise Error("Cycle count logging is only supported on actual IPU hardware. Here the machine's model stands for it, "
+                        "unless POPTORCH_IPU_MODEL=1, SUPERSTEP_POPTORCH_DEVICES=none or an offline target says that there is "
+                        "none.")
+
+    @property
+    def logs_cycles(self):
+        """Whether the option `logCycleCount` is on."""
+        return bool(self._options._Popart.options["instrumentWithHardwareCycleCounter"])
+
+    def compiled(self, name):
+        """The model was compiled anew: nothing has run; what is asked for at compile time is told."""
+        self._prediction = None
+        self._started = None
+        if os.environ.get("SUPERSTEP_POPTORCH_FIT") == "refuse":
+            _machine.check_fit(self.prediction(), name)
+        folder = profile_folder(self._options, self._executor._training)
+        if folder is not None:
+            self._write_profile(folder)
+
+    def _write_profile(self, folder):
+        executor = self._executor
+        os.makedirs(folder, exist_ok=True)
+        try:
+            _machine.profile(executor._model, executor._engine, executor._compiled, self._options, executor._batching,
+                             executor._plan, executor._training, folder)
+        except Error as error:
+            warn_once("No profile is written to %s: %s", folder, error.message)
+
+    def prediction(self):
+        """The machine's model of the compiled executor. Error: there is none, with the reason."""
+        if self._prediction is None:
+            executor = self._executor
+            self._prediction = _machine.predict(executor._model, executor._engine, executor._compiled, self._options,
+                                                executor._batching, executor._plan, executor._training)
+            _machine.check_fit(self._prediction, type(executor._model).__name__)
+        return self._prediction
+
+    # Runs.
+
+    def begin(self):
+        """A run begins."""
+        self._started = time.perf_counter()
+
+    def ran(self, outputs, multiplier):
+        """A run is over, of so many output tensors joined from `multiplier` micro-batches."""
+        self._ended = time.perf_counter()
+        self._outputs, self._multiplier = outputs, multiplier
+        if self.logs_cycles and logger.isEnabledFor(10):
+            logger.debug("Total number of IPU cycles: %d", self.cycles())
 
     def synthetic(self, arguments):
         """The arguments of a run: made up where `enableSyntheticData` says so, else as they are."""
-        if not self._options._Popart.options.get("syntheticDataMode", 0):
-            return arguments
-        return arguments.mapped(_made_up)
+        return arguments.mapped(_made_up) if self._is_synthetic else arguments
+
+    @property
+    def _is_synthetic(self):
+        return bool(self._options._Popart.options.get("syntheticDataMode", 0))
 
     def cycles(self):
-        """Cycles of the last run. Error: nothing ran, or the machine's model is missing."""
-        if not self._ran:
+        """Cycles of the last run on one replica. Error: nothing ran, or the machine's model cannot tell."""
+        if self._started is None or self._ended is None:
             raise Error("Please run the model at least once before obtaining cycle count.")
-        raise Error(_NO_MODEL.format("cycleCount"))
+        return self.prediction().cycles(self._executor._batching.iterations)
 
     def counters(self):
-        """Times of the last run by input and output; empty lists before one. Error: the machine's model is missing."""
-        if not self._ran:
-            return {name: [[]] for name in ("input", "input_complete", "output", "output_complete")}
-        raise Error(_NO_MODEL.format("getPerfCounters"))
+        """Times of the last run: {event: [[seconds of each micro-batch] of each input or output]}; empty before a run."""
+        if self._started is None:
+            return {event: [[]] for event in _EVENTS}
+        batching = self._executor._batching
+        inputs = len(self._executor._compiled.tensors())
+        if self._is_synthetic:
+            return {event: [[]] for event in _EVENTS}
+        times = self._micro_batches(batching)
+        kept = self._kept(batching)
+        return {"input": _listed([begin for begin, _, _, _ in times], inputs),
+                "input_complete": _listed([done for _, done, _, _ in times], inputs),
+                "output": _listed([times[number][2] for number in kept], self._outputs),
+                "output_complete": _listed([times[number][3] for number in kept], self._outputs)}
 
-    def latency(self, start, end, first=min):
-        """(minimum, maximum, average) between two kinds of times; zeros before a run. Error: no model."""
-        if not self._ran:
+    def _micro_batches(self, batching):
+        """(input asked for, arrived, output ready, arrived) of each micro-batch; replicas run at the same time."""
+        steps = batching.iterations * batching.accumulation
+        if os.environ.get("SUPERSTEP_POPTORCH_CLOCK") == "host":
+            each, link, start = (self._ended - self._started) / steps, 0.0, self._started
+        else:
+            prediction = self.prediction()
+            prediction.check_time()
+            link = prediction.link_seconds / batching.accumulation
+            each, start = prediction.seconds / batching.accumulation + link, 0.0
+        found = []
+        for step in range(steps):
+            begin = start + step * each
+            found += [(begin, begin + link / 2, begin + each - link / 2, begin + each)] * batching.replicas
+        return found
+
+    def _kept(self, batching):
+        """Numbers of the micro-batches whose outputs the host gets."""
+        total = batching.iterations * batching.accumulation
+        period = self._options.output_return_period
+        if self._options.output_mode == enums.OutputMode.All:
+            steps = range(total)
+        elif self._options.output_mode == enums.OutputMode.EveryN:
+            steps = range(period - 1, total, period)
+        else:
+            steps = [total - 1]
+        return [step * batching.replicas + replica for step in steps for replica in range(batching.replicas)]
+
+    def latency(self, start, end, first=min, last=max):
+        """(minimum, maximum, average) seconds between two events, each over all inputs or outputs of a micro-batch."""
+        counters = self.counters()
+        starts = [first(times) for times in zip(*counters[start])]
+        ends = [last(times) for times in zip(*counters[end])]
+        if not starts or not ends:
             return 0.0, 0.0, 0.0
-        raise Error(_NO_MODEL.format("a latency"))
+        group = max(1, len(starts) // len(ends))
+        begins = [min(starts[number:number + group]) for number in range(0, len(starts), group)]
+        spans = [done - begun for begun, done in zip(begins, ends)]
+        least, most = min(spans), max(spans)
+        return least, most, min(max(sum(spans) / len(spans), least), most)
+
+
+def _listed(times, count):
+    return [list(times) for _ in range(count)] or [[]]
 
 
 def _made_up(tensor):
     if tensor.is_floating_point():
         return torch.randn(tensor.shape).to(tensor.dtype)
     return torch.zeros_like(tensor)
+
+
+def profile_folder(options, training):
+    """The folder of an executor's profile, or None: enableProfiling, or autoReport.all of POPLAR_ENGINE_OPTIONS."""
+    found = _engine_options()
+    wanted = str(found.get("autoReport.all", "false")).lower() == "true" or options._profile_dir is not None
+    if not wanted:
+        return None
+    base = found.get("autoReport.directory")
+    if base is not None and options._profile_dir is not None:
+        warn_once("enableProfiling: POPLAR_ENGINE_OPTIONS names the folder %s, which wins", base)
+    name = options.model_name if options.exists("model_name") else "training" if training else "inference"
+    return os.path.join(base or options._profile_dir or ".", name)
+
+
+def _engine_options():
+    text = os.environ.get("POPLAR_ENGINE_OPTIONS") or "{}"
+    try:
+        found = json.loads(text)
+    except ValueError as error:
+        raise Error(f"POPLAR_ENGINE_OPTIONS is no JSON: {error}") from error
+    return found if isinstance(found, dict) else {}

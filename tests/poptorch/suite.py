@@ -9,6 +9,7 @@ fails, and where one of these passes. It ends with 77 where the folder or pytest
 """
 
 import argparse
+import importlib.util
 import json
 import os
 import subprocess
@@ -51,9 +52,15 @@ def files_of(folder):
     return found
 
 
+def package_path():
+    """PYTHONPATH of the tests: as it is where the package is installed, else with the package of this tree."""
+    given = os.environ.get("PYTHONPATH", "")
+    return given if importlib.util.find_spec("poptorch") else os.pathsep.join(filter(None, [str(PACKAGE), given]))
+
+
 def run(path, hardware, folder):
     """{function: [outcome of each case]} of one file; a file that cannot be read counts as one function of that name."""
-    environment = {**os.environ, "PYTHONPATH": str(PACKAGE), "PYTHONDONTWRITEBYTECODE": "1", "OMP_NUM_THREADS": "1",
+    environment = {**os.environ, "PYTHONPATH": package_path(), "PYTHONDONTWRITEBYTECODE": "1", "OMP_NUM_THREADS": "1",
                    "POPTORCH_IPU_MODEL": "0" if hardware else "1", "TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD": "1",
                    "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])}
     with tempfile.TemporaryDirectory() as scratch:

@@ -7,7 +7,7 @@ from . import pyg_dataloader
 from .collate import CombinedBatchingCollater
 from .pyg_dataloader import FixedSizeStrategy, OverSizeStrategy
 
-__all__ = ["DataLoader", "FixedSizeDataLoader", "FixedSizeStrategy", "OverSizeStrategy"]
+__all__ = ["CustomFixedSizeDataLoader", "DataLoader", "FixedSizeDataLoader", "FixedSizeStrategy", "OverSizeStrategy"]
 
 
 class DataLoader(pyg_dataloader.DataLoader, _Loader):
@@ -55,3 +55,26 @@ class FixedSizeDataLoader(pyg_dataloader.FixedSizeDataLoader, _Loader):
         # Batches of a sampler come one by one and are joined by the loader.
         size = None if self.batch_sampler is not None else self.padded_batch_size - 1
         return CombinedBatchingCollater(super()._create_collater(**collater_args), size)
+
+
+_TRIMS = {(False, False): OverSizeStrategy.Error, (True, False): OverSizeStrategy.TrimNodes,
+          (False, True): OverSizeStrategy.TrimEdges, (True, True): OverSizeStrategy.TrimNodesAndEdges}
+
+
+class CustomFixedSizeDataLoader(FixedSizeDataLoader):
+    """The name and arguments that `FixedSizeDataLoader` with PadToMax had until version 3.2.
+
+    Args: its own, and
+        collater_args: {"add_masks_to_batch", "trim_nodes", "trim_edges": bool}, all False where not given; another name
+            is an AssertionError.
+    """
+
+    def __init__(self, dataset, batch_size=2, fixed_size_options=None, batch_sampler=None, shuffle=False, follow_batch=None,
+                 exclude_keys=None, collater_args=None, options=None, **kwargs):
+        given = dict(collater_args or {})
+        masks = given.pop("add_masks_to_batch", False)
+        trims = bool(given.pop("trim_nodes", False)), bool(given.pop("trim_edges", False))
+        assert not given, f"collater_args takes no {', '.join(sorted(given))}: give it to the loader itself."
+        super().__init__(dataset, batch_size, shuffle, fixed_size_options, over_size_strategy=_TRIMS[trims],
+                         add_pad_masks=masks, follow_batch=follow_batch, exclude_keys=exclude_keys, options=options,
+                         batch_sampler=batch_sampler, **kwargs)

@@ -15,7 +15,7 @@ import poptorch_geometric
 from poptorch_geometric import FixedSizeDataLoader, FixedSizeOptions, FixedSizeStrategy, OverSizeStrategy, _padding
 from poptorch_geometric.cluster_loader import FixedSizeClusterLoader
 from poptorch_geometric.collate import CombinedBatchingCollater, FixedSizeCollater, make_exclude_keys
-from poptorch_geometric.dataloader import DataLoader
+from poptorch_geometric.dataloader import CustomFixedSizeDataLoader, DataLoader
 from poptorch_geometric.masker import NoMasker, PreLayerMasker
 from poptorch_geometric.neighbor_loader import FixedSizeNeighborLoader
 from poptorch_geometric.stream_packing_sampler import StreamPackingSampler
@@ -204,6 +204,19 @@ def test_loader_refusals():
     trimmed = next(iter(FixedSizeDataLoader(graphs, 2, fixed_size_options=FixedSizeOptions(3, 9),
                                             over_size_strategy=OverSizeStrategy.TrimNodes)))
     assert trimmed.nodes_mask.sum() == 2
+
+
+def test_the_loader_of_earlier_versions():
+    graphs = [ring(3 + index % 4, float(index)) for index in range(6)]
+    new = list(FixedSizeDataLoader(graphs, 3))
+    for masks in (False, True):
+        old = list(CustomFixedSizeDataLoader(graphs, 3, collater_args={"add_masks_to_batch": masks}))
+        assert len(old) == len(new) and all(torch.equal(one.x, other.x) for one, other in zip(old, new))
+        assert ("nodes_mask" in old[0]) == masks
+    sampled, = list(CustomFixedSizeDataLoader(graphs, 3, batch_sampler=[[0, 3]]))
+    assert sampled.y[:2].tolist() == [0, 3]
+    with pytest.raises(AssertionError, match="takes no num_nodes"):
+        CustomFixedSizeDataLoader(graphs, 3, collater_args={"num_nodes": 3})
 
 
 def test_mini_batches_are_joined_tensor_by_tensor():

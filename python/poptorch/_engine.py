@@ -1,7 +1,8 @@
 """Engines: what computes the forward and the backward pass of one micro-batch.
 
-An engine has `trace` (a pass at compile time that leaves no mark), `forward` and `backward`. There is one, `Eager`: PyTorch
-runs the module itself. SUPERSTEP_POPTORCH_ENGINE chooses; `auto` is the same as `eager`.
+An engine has `trace` (a pass at compile time that leaves no mark), `forward` and `backward`. `Eager` lets PyTorch run the module
+itself; `Captured` (`_captured.py`) has Superstep compute what it can capture. SUPERSTEP_POPTORCH_ENGINE chooses: `eager`;
+`superstep`, which refuses what cannot be captured; `auto`, which leaves that to PyTorch.
 """
 
 import contextlib
@@ -22,9 +23,15 @@ def make_engine(model, options, training, groupings):
     name = os.environ.get("SUPERSTEP_POPTORCH_ENGINE") or "auto"
     if name not in _NAMES:
         raise Error(f"SUPERSTEP_POPTORCH_ENGINE is {name!r}: the engines are {', '.join(_NAMES)}")
+    if name == "eager":
+        return Eager(model, options, training, groupings)
+    from . import _captured
+    missing = _captured.missing()
+    if not missing:
+        return _captured.Captured(model, options, training, groupings, name == "superstep")
     if name == "superstep":
-        raise Error("SUPERSTEP_POPTORCH_ENGINE=superstep: captured models are not computed by Superstep's engine yet. Use "
-                    "auto or eager, with which PyTorch computes")
+        raise Error(f"SUPERSTEP_POPTORCH_ENGINE=superstep needs packages that are not installed: {', '.join(missing)}")
+    logger.info("forward of %s by PyTorch: not installed: %s", type(model).__name__, ", ".join(missing))
     return Eager(model, options, training, groupings)
 
 
@@ -37,16 +44,16 @@ class Eager:
 
     def __init__(self, model, options, training, groupings):
         self._model = model
-        self._training = training
+        self.training = training
         self._replicas = options.replication_factor
         self._broadcast = options.broadcast_buffers
         self.state = ModuleState(model)
         self.randomness = Randomness(options.random_seed if options.exists("random_seed") else torch.initial_seed())
-        self._modes = []
+        self.modes = []
         self._groupings = groupings  # of parameters with values of their own in groups of replicas, by name
         self._buffers, self._places = [], []
         self._group_places = []
-        self._changed = []
+        self.changed = []
         self._seen = None
 
     # Compile time.
@@ -57,7 +64,7 @@ class Eager:
         Notes the training flags (they stay as they are now) and which buffers forward changes. Error: a parameter or buffer
         assigned anew; buffers that replicas would change differently.
         """
-        self._modes = self.state.modes()
+        self.modes = self.state.modes()
         buffers = self.state.buffers()
         copies = {name: buffer.clone() for name, buffer in buffers.items()}
         versions = {name: copy._version for name, copy in copies.items()}
@@ -69,7 +76,7 @@ class Eager:
             result = self._call(arguments, forward, tracing=True)
             self.state.check_unchanged(before)
         # Norms change running statistics without a new version: values tell.
-        self._changed = [name for name, buffer in buffers.items()
+        self.changed = [name for name, buffer in buffers.items()
                          if copies[name]._version != versions[name] or not torch.equal(copies[name], buffer)]
         self._check_replicas()
         self.buffers_to_device()
@@ -90,10 +97,10 @@ class Eager:
         return Swapped(self._group_places, rows)
 
     def _check_replicas(self):
-        if self._changed and self._replicas > 1 and self._broadcast:
+        if self.changed and self._replicas > 1 and self._broadcast:
             raise Error(f"PopTorch does not support broadcasting buffers. If your model is able to tolerate buffers becoming "
                         "out of sync between replicas, you can disable buffer broadcasting using "
-                        f"poptorch.Options.broadcastBuffers(False). Buffers that forward changes: {', '.join(self._changed)}")
+                        f"poptorch.Options.broadcastBuffers(False). Buffers that forward changes: {', '.join(self.changed)}")
 
     # Each micro-batch.
 
@@ -119,7 +126,7 @@ class Eager:
 
     def _call(self, arguments, forward, tracing):
         positional = arguments.positional
-        with Modes(self._modes), torch.set_grad_enabled(self._training):
+        with Modes(self.modes), torch.set_grad_enabled(self.training):
             return _forward.run(forward, tracing, lambda: self._model(*positional, **arguments.named))
 
     # Buffers.
@@ -127,19 +134,19 @@ class Eager:
     def buffers_to_device(self):
         """Copies the host's buffers to where forward reads them: one set, and for each further replica what it changes."""
         buffers = self.state.buffers()
-        first = {} if self._training else {name: buffer.clone() for name, buffer in buffers.items()}
-        own = [{name: buffers[name].clone() for name in self._changed} for _ in range(1, self._replicas)]
+        first = {} if self.training else {name: buffer.clone() for name, buffer in buffers.items()}
+        own = [{name: buffers[name].clone() for name in self.changed} for _ in range(1, self._replicas)]
         self._buffers = [first] + [{**first, **changed} for changed in own]
         self._places = [self.state.places(named) for named in self._buffers]
         self._seen = self._versions()
 
     def buffers_to_host(self):
         """Copies what forward changed (on the first replica) back to the host's buffers."""
-        if self._training:
+        if self.training:
             return
         buffers = self.state.buffers()
         with torch.no_grad():
-            for name in self._changed:
+            for name in self.changed:
                 buffers[name].copy_(self._buffers[0][name])
 
     def named_buffers_to_device(self, names):
@@ -158,11 +165,11 @@ class Eager:
 
     def _refresh(self):
         """Buffers follow when training changed them, or together with parameters that the host changed."""
-        if not self._training and self._buffers[0] and self._seen != self._versions():
+        if not self.training and self._buffers[0] and self._seen != self._versions():
             logger.debug("Buffers are copied to the device: training or the host changed the model")
             self.buffers_to_device()
 
     def trained(self):
         """After a training call: other executors of the module take its buffers anew."""
         buffers = self.state.buffers()
-        count_training([buffers[name] for name in self._changed])
+        count_training([buffers[name] for name in self.changed])

@@ -21,7 +21,7 @@ class ForwardPass(TorchFunctionMode):
         self.recorder = recorder
         self.training = training
         self.overlap = overlap
-        self._finite = finite
+        self.finite = finite
         self.scopes = []
         self.multi_conv, self.convolutions = False, 0
         self.outside = False  # after a `with Block` ended and before the next block begins
@@ -42,7 +42,7 @@ class ForwardPass(TorchFunctionMode):
             result = func(*map(_on_host, args), **{key: _on_host(value) for key, value in kwargs.items()})
         else:
             result = func(*args, **kwargs)
-        if self._finite and name not in _GETTERS:
+        if self.finite and name not in _GETTERS:
             self.check_finite(name, result)
         if name in _losses.NAMES:
             self.marks.add(result)
@@ -52,7 +52,7 @@ class ForwardPass(TorchFunctionMode):
 
     def check_finite(self, name, value):
         """Raises Error where floating-point exceptions are on and a value is not finite."""
-        for tensor in tensors_in(value) if self._finite else ():
+        for tensor in tensors_in(value) if self.finite else ():
             if tensor.is_floating_point() and not bool(torch.isfinite(tensor.detach()).all()):
                 raise Error(f"Floating point exception: {name} is not finite (Precision.enableFloatingPointExceptions is on)")
 

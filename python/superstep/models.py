@@ -168,6 +168,11 @@ class Session:
         """Copies of the parameters, by name. Parameters in 16 bits are given as float32."""
         return {name: self._core.parameter(name) for name in self._core.parameter_names()}
 
+    def parameter(self, name: str) -> numpy.ndarray:
+        """A copy of one of them."""
+        value: numpy.ndarray = self._core.parameter(name)
+        return value
+
     def set_parameter(self, name: str, value: Any) -> None:
         """Gives a parameter another value, of its own type and shape, from the next call on."""
         self._core.set_parameter(name, value)

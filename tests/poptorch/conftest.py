@@ -16,6 +16,7 @@ def same_start(monkeypatch):
     for name in ("POPTORCH_CACHE_DIR", "POPTORCH_DEFAULT_OPTIONS", "POPTORCH_IPU_MODEL", "POPLAR_ENGINE_OPTIONS",
                  "SUPERSTEP_POPTORCH_ENGINE", "SUPERSTEP_POPTORCH_DEVICES", "SUPERSTEP_POPTORCH_FIT"):
         monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("SUPERSTEP_POPTORCH_ENGINE", "eager")  # test_captured.py compares the other one with it
     import poptorch
     poptorch._logging._said.clear()
     torch.manual_seed(1)

@@ -160,6 +160,61 @@ def test_normalizations_are_served_with_their_statistics(engine):
     assert torch.allclose(executor(x), model(x).detach(), atol=1e-5)
 
 
+def test_one_rectifier_is_no_other_network(monkeypatch):
+    """An input of a rectifier that is zero but for rounding: its gradient is there by one engine and not by the other."""
+    import poptorch._captured as captured
+
+    class Near:
+        def __init__(self, shares):
+            self.gradients = {f"w{i}": torch.ones(2) for i in range(len(shares))}
+            self.found = {f"w{i}": torch.ones(2) * (1 + share) for i, share in enumerate(shares)}
+
+    def compared(shares):
+        near = Near(shares)
+        expected = object.__new__(captured._Expected)
+        expected.outputs, expected.loss, expected.gradients = [], torch.tensor(1.0), near.gradients
+        expected.exact = lambda: None
+        return expected.compare([], torch.tensor(1.0), near.found)
+
+    assert compared([0.0, 1e-4]) == {}
+    assert list(compared([0.0, 0.02])) == ["the gradient of w1"]
+    with pytest.raises(captured._NotCaptured, match="gradient of w0 differs"):
+        compared([0.2, 0.0])
+
+
+def test_memory_that_was_seen_is_not_used_again():
+    from poptorch._captured import _Seen
+    tensor = torch.ones(1000)
+    place, seen = tensor.data_ptr(), _Seen(tensor)
+    assert seen.holds(tensor)
+    del tensor
+    others = [torch.ones(1000) for _ in range(20)]
+    assert all(other.data_ptr() != place and not seen.holds(other) for other in others)
+    others[0].add_(1)
+    again = _Seen(others[0])
+    others[0].add_(1)
+    assert not again.holds(others[0])
+
+
+class Shifting(torch.nn.Module):
+    """Values in which float32 has few digits left: PyTorch in float64 is as far from PyTorch as from anybody."""
+
+    def __init__(self):
+        super().__init__()
+        self.mix = torch.nn.Linear(8, 8)
+
+    def forward(self, x, labels):
+        large = self.mix(x) * 1e-4 + 3000.0
+        scores = (large - large.mean(1, keepdim=True)) * 1e4
+        return functional.cross_entropy(scores, labels)
+
+
+def test_roundings_are_judged_in_double_precision(monkeypatch):
+    inputs = (torch.randn(4, 8, generator=torch.Generator().manual_seed(1)), torch.tensor([0, 1, 2, 3]))
+    _, _, executor = trained(monkeypatch, "superstep", Shifting, inputs, calls=1)
+    assert executor._engine._graph is not None
+
+
 class InNumpy(Classifier):
     def forward(self, x, labels):
         scores, loss = super().forward(x, labels)

@@ -69,6 +69,7 @@ class Captured(Eager):
         self._graph = None
         self._result = None  # the structure that forward gives
         self._found = None  # (loss, gradients) of the last captured micro-batch
+        self._tables = {}  # of each parameter and buffer: the dictionary that holds it, and under what
         self.statistics = None  # of normalizations, in training
         self._constants = {}  # in training: the other buffers as they were captured
 
@@ -77,6 +78,7 @@ class Captured(Eager):
         name = type(self._model).__name__
         try:
             self._refuse_what_is_not_captured()
+            self._find_tables()
             with self.randomness.copy():
                 self.statistics, self._graph = _capture(self, arguments)
             followed = self.statistics.names + self.changed
@@ -114,12 +116,19 @@ class Captured(Eager):
         return with_tensors(self._result, iter(outputs))
 
     def _constants_hold(self):
-        buffers = self.state.buffers()
-        return all(name in buffers and seen.holds(buffers[name]) for name, seen in self._constants.items())
+        tensors = self.tensors(0)
+        return all(seen.holds(tensors[name]) for name, seen in self._constants.items())
+
+    def _find_tables(self):
+        """Where each parameter and buffer lies: going through all modules takes as long as a small network's pass."""
+        named = [*self.state.parameters(), *self.state.buffers()]
+        self._tables = {}
+        for table, key, name in self.state.places(named):
+            self._tables.setdefault(name, (table, key))
 
     def tensors(self, replica):
         """Parameters and buffers as forward on this replica reads them, by name."""
-        return {**self.state.parameters(), **self.state.buffers(), **self._buffers[replica]}
+        return {name: table[key] for name, (table, key) in self._tables.items()} | self._buffers[replica]
 
     def backward(self, forward, parameters, scale, watched=()):
         if self._found is None:

@@ -35,6 +35,8 @@ class ForwardPass(TorchFunctionMode):
             self.placement.ran()
         if self.overlap is not None and name not in _GETTERS:
             self.overlap.used(args)
+        if name in _FIXED:
+            args = _FIXED[name](args, kwargs)
         if name in _half.NAMES:
             self.convolutions += name.startswith("conv")
             result = _half.product(func, name, args, kwargs)
@@ -68,6 +70,30 @@ class ForwardPass(TorchFunctionMode):
     def end_block(self):
         """The block of a `with` ends."""
         self.outside = True
+
+
+def _counted(args, kwargs):
+    """bincount: the number of counts is a constant of the compiled model."""
+    if not (len(args) > 2 and args[2]) and not kwargs.get("minlength"):
+        raise Error("Bincount `minlength` must be specified and must be a constant. On the IPU MK2 platform the minimum length "
+                    "is also the maximum length: shapes are fixed when a model is compiled")
+    return args
+
+
+def _one_hot(args, kwargs):
+    """one_hot: the number of classes is a constant of the compiled model."""
+    if (args[1] if len(args) > 1 else kwargs.get("num_classes", -1)) == -1:
+        raise Error("OneHot num classes must be specified and must be constant: shapes are fixed when a model is compiled")
+    return args
+
+
+def _masked(args, kwargs):
+    """Masks of bytes are truth values, as they were in the PyTorch that PopTorch was made for."""
+    return tuple(value.bool() if isinstance(value, torch.Tensor) and value.dtype == torch.uint8 and index == 1 else value
+                 for index, value in enumerate(args))
+
+
+_FIXED = {"bincount": _counted, "one_hot": _one_hot, "masked_fill": _masked, "masked_fill_": _masked}
 
 
 def _on_host(value):

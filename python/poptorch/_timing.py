@@ -9,7 +9,7 @@ import time
 
 import torch
 
-from . import _devices, _machine, enums
+from . import _cache, _devices, _machine, enums
 from ._errors import Error
 from ._logging import logger, warn_once
 
@@ -25,6 +25,7 @@ class Timing:
         self._started = self._ended = None
         self._outputs = 0
         self._multiplier = 0
+        self._cache_file = None
 
     # Compile time.
 
@@ -44,6 +45,9 @@ class Timing:
         """The model was compiled anew: nothing has run; what is asked for at compile time is told."""
         self._prediction = None
         self._started = None
+        self._cache_file = _cache.path_of(self._executor)
+        if self._cache_file is not None and not os.path.exists(self._cache_file):
+            _cache.write(self._cache_file, {"model": name, "prediction": None})
         if os.environ.get("SUPERSTEP_POPTORCH_FIT") == "refuse":
             _machine.check_fit(self.prediction(), name)
         folder = profile_folder(self._options, self._executor._training)
@@ -62,11 +66,20 @@ class Timing:
     def prediction(self):
         """The machine's model of the compiled executor. Error: there is none, with the reason."""
         if self._prediction is None:
-            executor = self._executor
-            self._prediction = _machine.predict(executor._model, executor._engine, executor._compiled, self._options,
-                                                executor._batching, executor._plan, executor._training)
-            _machine.check_fit(self._prediction, type(executor._model).__name__)
+            self._prediction = self._remembered() or self._predicted()
+            _machine.check_fit(self._prediction, type(self._executor._model).__name__)
         return self._prediction
+
+    def _remembered(self):
+        found = _cache.read(self._cache_file).get("prediction")
+        return _machine.Prediction(**found) if found else None
+
+    def _predicted(self):
+        executor = self._executor
+        found = _machine.predict(executor._model, executor._engine, executor._compiled, self._options, executor._batching,
+                                 executor._plan, executor._training)
+        _cache.write(self._cache_file, {"model": type(executor._model).__name__, "prediction": vars(found)})
+        return found
 
     # Runs.
 

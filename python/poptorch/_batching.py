@@ -40,6 +40,13 @@ class Batching:
         group = replica % self.groups if self._orthogonal else replica // self.group_size
         return (iteration * self.accumulation + step) * self.groups + group
 
+    def check_outputs(self, mode, period):
+        """Error where EveryN would keep nothing."""
+        steps = self.iterations * self.accumulation
+        if mode == enums.OutputMode.EveryN and period > steps:
+            raise Error(f"OutputMode.EveryN with a period of {period} keeps nothing of {steps} micro-batches "
+                        f"({self.iterations} device iterations x gradient accumulation {self.accumulation})")
+
     def check(self, arguments):
         """AssertionError where a tensor does not divide; Error for one without elements."""
         for index, tensor in enumerate(arguments.tensors()):

@@ -104,6 +104,7 @@ class PoplarExecutor:
         self._timing.check()
         batching = Batching(self._options)
         batching.check(arguments)
+        batching.check_outputs(self._options.output_mode, self._options.output_return_period)
         engine = make_engine(self._model, self._options, self._training, self.per_replica_params)
         if self._pending_rng is not None:
             engine.randomness.restore(self._pending_rng)

@@ -9,8 +9,8 @@ import os
 
 import torch
 
-from . import _forward
 from ._errors import Error
+from ._forward import run_pass
 from ._logging import logger
 from ._state import Modes, ModuleState, Randomness, Swapped, count_training, trainings
 
@@ -120,7 +120,7 @@ class Eager:
     def _call(self, arguments, forward, tracing):
         positional = arguments.positional
         with Modes(self._modes), torch.set_grad_enabled(self._training):
-            return _forward.run(forward, tracing, lambda: self._model(*positional, **arguments.named))
+            return run_pass(forward, tracing, lambda: self._model(*positional, **arguments.named))
 
     # Buffers.
 

@@ -105,7 +105,7 @@ def _on_host(value):
     return value
 
 
-def run(forward, tracing, call):
+def run_pass(forward, tracing, call):
     """The result of `call()` within the pass `forward`."""
     with _running.Running(forward, tracing), forward:
         return call()

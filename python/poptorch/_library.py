@@ -4,19 +4,19 @@ import torch
 
 from . import _hints
 
-_library = torch.library.Library("poptorch", "DEF")
+_registered = torch.library.Library("poptorch", "DEF")
 
 
 def _define(schema, function):
     name = schema.split("(")[0]
-    _library.define(schema)
-    _library.impl(name, function, "CompositeExplicitAutograd")
+    _registered.define(schema)
+    _registered.impl(name, function, "CompositeExplicitAutograd")
 
 
 def _define_composite(schema, function):
     name = schema.split("(")[0]
-    _library.define(schema)
-    _library.impl(name, function, "CompositeImplicitAutograd")
+    _registered.define(schema)
+    _registered.impl(name, function, "CompositeImplicitAutograd")
 
 
 _TYPES = {"FLOAT": torch.float32, "FLOAT16": torch.float16, "INT32": torch.int32, "INT64": torch.int64, "BOOL": torch.bool,

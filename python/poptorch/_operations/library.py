@@ -2,7 +2,7 @@
 
 import torch
 
-from . import _hints
+from . import hints
 
 _registered = torch.library.Library("poptorch", "DEF")
 
@@ -29,8 +29,8 @@ def _cast(tensor, dtype):
     return tensor.to(_TYPES[dtype])
 
 
-_define("push_name_scope(str name) -> ()", _hints.push_name_scope)
-_define("pop_name_scope() -> ()", _hints.pop_name_scope)
+_define("push_name_scope(str name) -> ()", hints.push_name_scope)
+_define("pop_name_scope() -> ()", hints.pop_name_scope)
 _define_composite("internal_cast(Tensor tensor, str dtype) -> Tensor", _cast)
-_define_composite("recomputation_checkpoint(Tensor tensor) -> Tensor", _hints.recomputationCheckpoint)
-_define_composite("nop(Tensor tensor) -> Tensor", _hints.nop)
+_define_composite("recomputation_checkpoint(Tensor tensor) -> Tensor", hints.recomputationCheckpoint)
+_define_composite("nop(Tensor tensor) -> Tensor", hints.nop)

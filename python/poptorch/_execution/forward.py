@@ -3,9 +3,10 @@
 import torch
 from torch.overrides import TorchFunctionMode
 
-from . import _half, _losses, _running
-from ._errors import Error
-from ._structures import tensors_in
+from .. import _running
+from .._errors import Error
+from .._operations import half, losses
+from .._structures import tensors_in
 
 _GETTERS = ("__get__", "size", "dim", "numel", "is_floating_point", "is_complex", "element_size", "stride", "__len__",
             "__format__", "__repr__", "detach", "requires_grad_")
@@ -16,7 +17,7 @@ class ForwardPass(TorchFunctionMode):
 
     def __init__(self, placement=None, recorder=None, training=False, overlap=None, finite=False):
         super().__init__()
-        self.marks = _losses.Marks()
+        self.marks = losses.Marks()
         self.placement = placement
         self.recorder = recorder
         self.training = training
@@ -37,16 +38,16 @@ class ForwardPass(TorchFunctionMode):
             self.overlap.used(args)
         if name in _FIXED:
             args = _FIXED[name](args, kwargs)
-        if name in _half.NAMES:
+        if name in half.NAMES:
             self.convolutions += name.startswith("conv")
-            result = _half.product(func, name, args, kwargs)
+            result = half.product(func, name, args, kwargs)
         elif "device" in kwargs or name == "to":
             result = func(*map(_on_host, args), **{key: _on_host(value) for key, value in kwargs.items()})
         else:
             result = func(*args, **kwargs)
         if self._finite and name not in _GETTERS:
             self.check_finite(name, result)
-        if name in _losses.NAMES:
+        if name in losses.NAMES:
             self.marks.add(result)
         if self.recorder is not None:
             self.recorder.operator(name, result, self.scopes, self.placement)

@@ -11,12 +11,12 @@ import warnings
 
 import torch
 
-from . import _devices
-from ._errors import Error
-from ._forward import ForwardPass
-from ._logging import logger, warn_once
-from ._state import Swapped
-from ._structures import tensors_in
+from .._errors import Error
+from .._execution.forward import ForwardPass
+from .._execution.state import Swapped
+from .._logging import logger, warn_once
+from .._structures import tensors_in
+from . import devices
 
 
 class _Exported(torch.nn.Module):
@@ -106,7 +106,7 @@ def precision(state, options):
 
 def _settings(engine, options, batching, plan, training):
     """Options of the commands predict and profile."""
-    settings = {"on": _devices.machine(), "mode": "train" if training else "infer", "quiet": True,
+    settings = {"on": devices.machine(), "mode": "train" if training else "infer", "quiet": True,
                 "precision": precision(engine.state, options), "replicas": batching.replicas}
     if training:
         settings["accumulate"] = batching.accumulation
@@ -127,7 +127,7 @@ def predict(model, engine, arguments, options, batching, plan, training):
             found = superstep.predict(path, device_iterations=batching.iterations, approximate=True, **settings)
         except superstep.Error as error:
             raise Error(f"The machine's model cannot be told of {type(model).__name__}: {error}") from error
-    logger.info("%s on the modelled %s: %s per device iteration", type(model).__name__, settings["on"],
+    logger.info("%s on the modeled %s: %s per device iteration", type(model).__name__, settings["on"],
                 found.metrics.get("step_time", "does not fit"))
     return Prediction.of(found)
 

@@ -4,8 +4,8 @@ import hashlib
 import json
 import os
 
-from . import _devices
-from ._logging import logger
+from .._logging import logger
+from . import devices
 
 _VERSION = 1
 
@@ -24,7 +24,7 @@ def _key(executor):
     arguments = [(list(tensor.shape), str(tensor.dtype)) for tensor in executor._compiled.tensors()]
     options = {name: value for name, value in executor.options.toDict().items() if name not in ("cachePath", "log_dir")}
     facts = (_VERSION, repr(executor._model), parameters, arguments, repr(sorted(options.items(), key=str)),
-             repr(executor._plan.blocks), executor._training, _devices.machine())
+             repr(executor._plan.blocks), executor._training, devices.machine())
     return hashlib.sha256(repr(facts).encode()).hexdigest()[:32]
 
 

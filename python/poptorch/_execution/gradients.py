@@ -2,7 +2,7 @@
 
 import torch
 
-from . import enums
+from .. import enums
 
 
 class Accumulator:

@@ -9,10 +9,10 @@ import os
 
 import torch
 
-from ._errors import Error
-from ._forward import run_pass
-from ._logging import logger
-from ._state import Modes, ModuleState, Randomness, Swapped, count_training, trainings
+from .._errors import Error
+from .._logging import logger
+from .forward import run_pass
+from .state import Modes, ModuleState, Randomness, Swapped, count_training, trainings
 
 _NAMES = ("auto", "eager", "superstep")
 

@@ -6,9 +6,9 @@ input is a multiple of n = D A (R / G). Micro-batch k takes rows [k b, (k + 1) b
 
 import torch
 
-from . import enums
-from ._errors import Error
-from ._structures import tensors_in, with_tensors
+from .. import enums
+from .._errors import Error
+from .._structures import tensors_in, with_tensors
 
 
 class Batching:

@@ -90,9 +90,13 @@ class FixedSizeOptions:
 
         sample_limit: look at so many graphs only (all); progress_bar is recorded by name only, nothing is shown.
         """
-        graphs = [dataset[index] for index in range(min(len(dataset), sample_limit or len(dataset)))]
-        return cls(_each(_largest(map(nodes_of, graphs)), lambda most: int(most) * (batch_size - 1) + 1),
-                   _each(_largest(map(edges_of, graphs)), lambda most: int(most) * (batch_size - 1) + 1), batch_size)
+        nodes, edges = [], []
+        for index in range(min(len(dataset), sample_limit or len(dataset))):
+            graph = dataset[index]
+            nodes.append(nodes_of(graph))
+            edges.append(edges_of(graph))
+        return cls(*(_each(_largest(counts), lambda most: int(most) * (batch_size - 1) + 1) for counts in (nodes, edges)),
+                   batch_size)
 
     @classmethod
     def from_loader(cls, loader, sample_limit=1000):

@@ -6,7 +6,7 @@ import sys
 import numpy as np
 import pytest
 
-from poptorch import _drawn_molecules as molecules
+from poptorch import _drawn_molecules as drawn
 from poptorch import _drawn_pictures as pictures
 from poptorch import data
 from poptorch.__main__ import main
@@ -27,6 +27,11 @@ def test_the_same_seed_gives_the_same_bytes(name, tmp_path):
 def test_a_smaller_set_begins_like_a_larger_one():
     labels = np.arange(1300) % 10
     assert np.array_equal(pictures.digits(labels, 5)[:1000], pictures.digits(labels[:1000], 5))
+
+
+def test_a_molecule_does_not_depend_on_those_beside_it():
+    alone, among = drawn.molecules(7, 8, 1)[0], drawn.molecules(0, 20, 1)[7]
+    assert all(np.array_equal(alone[name], among[name]) for name in alone)
 
 
 def test_torchvision_reads_digits_and_clothes(tmp_path):
@@ -81,8 +86,7 @@ def test_a_network_learns_the_digits():
 
 
 def test_molecules_are_molecules():
-    for index in range(40):
-        made = molecules.molecule(index, 0)
+    for made in drawn.molecules(0, 40, 0):
         numbers, edges = made["z"], made["edge_index"]
         orders = made["edge_attr"] @ np.array([1, 2, 3, 0])
         bound = np.zeros(len(numbers))
@@ -90,7 +94,7 @@ def test_molecules_are_molecules():
         assert np.array_equal(bound, [{1: 1, 6: 4, 7: 3, 8: 2, 9: 1}[number] for number in numbers]), "valences"
         assert (numbers > 1).sum() <= 9
         lines = made["pos"][edges[0]] - made["pos"][edges[1]]
-        wanted = [molecules._length(*numbers[edge], order) for edge, order in zip(edges.T, orders)]
+        wanted = [drawn._length(*numbers[edge], order) for edge, order in zip(edges.T, orders)]
         assert np.abs(np.linalg.norm(lines, axis=1) / wanted - 1).max() < 0.25
         assert np.isfinite(made["y"]).all()
         assert np.allclose(made["y"][0, 4], made["y"][0, 3] - made["y"][0, 2], atol=1e-5), "the gap"

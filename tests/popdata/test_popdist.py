@@ -146,6 +146,46 @@ def test_two_instances_are_two_replicas():
     assert max(abs(one - other) for one, other in zip(half, both)) > 1e-3, "half of the data makes no difference"
 
 
+EXECUTOR = """
+    import torch, popdist, poptorch
+    import popdist.poptorch
+    torch.manual_seed(1)
+
+    class Model(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer = torch.nn.Linear(4, 3)
+
+        def forward(self, x, y):
+            out = self.layer(x)
+            return out, torch.nn.functional.mse_loss(out, y)
+
+    results = []
+    for reduction in (poptorch.ReductionType.Mean, poptorch.ReductionType.Sum):
+        model = Model()
+        options = popdist.poptorch.Options() if popdist.isPopdistEnvSet() else poptorch.Options().replicationFactor(2)
+        options.Training.gradientAccumulation(2).accumulationAndReplicationReductionType(reduction)
+        optimizer = poptorch.optim.AdamW(model.parameters(), lr=0.05)
+        executor = poptorch.trainingModel(model, options, optimizer)
+        # Micro-batches of 5, those of two replicas beside each other in each of two accumulation steps.
+        data = torch.randn(4, 2, 2, 5, 4), torch.randn(4, 2, 2, 5, 3)
+        if popdist.isPopdistEnvSet():
+            data = [part[:, :, popdist.getInstanceIndex()] for part in data]
+        for x, y in zip(*data):
+            executor(x.reshape(-1, 4), y.reshape(-1, 3))
+        results += [value for parameter in model.parameters() for value in parameter.flatten().tolist()]
+    print(" ".join(f"{value:.9f}" for value in results))
+    """
+
+
+def test_executors_of_two_instances_are_two_replicas():
+    status, lines, errors = poprun("-n", "2", script=EXECUTOR)
+    assert status == 0, errors
+    assert len(lines) == 2 and lines[0] == lines[1]
+    together = [float(word) for word in lines[0].split()]
+    assert max(abs(one - other) for one, other in zip(together, alone(EXECUTOR))) < 1e-6
+
+
 def test_lines_of_instances_do_not_mix():
     status, lines, _ = poprun("-n", "3", script="""
         import os, sys

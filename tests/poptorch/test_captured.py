@@ -162,7 +162,7 @@ def test_normalizations_are_served_with_their_statistics(engine):
 
 def test_one_rectifier_is_no_other_network(monkeypatch):
     """An input of a rectifier that is zero but for rounding: its gradient is there by one engine and not by the other."""
-    import poptorch._captured as captured
+    import poptorch._execution.agreement as captured
 
     class Near:
         def __init__(self, shares):
@@ -171,19 +171,19 @@ def test_one_rectifier_is_no_other_network(monkeypatch):
 
     def compared(shares):
         near = Near(shares)
-        expected = object.__new__(captured._Expected)
+        expected = object.__new__(captured.Expected)
         expected.outputs, expected.loss, expected.gradients = [], torch.tensor(1.0), near.gradients
         expected.exact = lambda: None
         return expected.compare([], torch.tensor(1.0), near.found)
 
     assert compared([0.0, 1e-4]) == {}
     assert list(compared([0.0, 0.02])) == ["the gradient of w1"]
-    with pytest.raises(captured._NotCaptured, match="gradient of w0 differs"):
+    with pytest.raises(captured.NotCaptured, match="gradient of w0 differs"):
         compared([0.2, 0.0])
 
 
 def test_memory_that_was_seen_is_not_used_again():
-    from poptorch._captured import _Seen
+    from poptorch._execution.captured import _Seen
     tensor = torch.ones(1000)
     place, seen = tensor.data_ptr(), _Seen(tensor)
     assert seen.holds(tensor)

@@ -1,7 +1,7 @@
 """Engines: what computes the forward and the backward pass of one micro-batch.
 
 An engine has `trace` (a pass at compile time that leaves no mark), `forward` and `backward`. `Eager` lets PyTorch run the module
-itself; `Captured` (`_captured.py`) has Superstep compute what it can capture. SUPERSTEP_POPTORCH_ENGINE chooses: `eager`;
+itself; `Captured` (`captured.py`) has Superstep compute what it can capture. SUPERSTEP_POPTORCH_ENGINE chooses: `eager`;
 `superstep`, which refuses what cannot be captured; `auto`, which leaves that to PyTorch.
 """
 
@@ -10,10 +10,10 @@ import os
 
 import torch
 
-from . import _forward
-from ._errors import Error
-from ._logging import logger
-from ._state import Modes, ModuleState, Randomness, Swapped, count_training, trainings
+from .._errors import Error
+from .._logging import logger
+from .forward import run_pass
+from .state import Modes, ModuleState, Randomness, Swapped, count_training, trainings
 
 _NAMES = ("auto", "eager", "superstep")
 
@@ -25,10 +25,10 @@ def make_engine(model, options, training, groupings):
         raise Error(f"SUPERSTEP_POPTORCH_ENGINE is {name!r}: the engines are {', '.join(_NAMES)}")
     if name == "eager":
         return Eager(model, options, training, groupings)
-    from . import _captured
-    missing = _captured.missing()
+    from . import captured
+    missing = captured.missing()
     if not missing:
-        return _captured.Captured(model, options, training, groupings, name == "superstep")
+        return captured.Captured(model, options, training, groupings, name == "superstep")
     if name == "superstep":
         raise Error(f"SUPERSTEP_POPTORCH_ENGINE=superstep needs packages that are not installed: {', '.join(missing)}")
     logger.info("forward of %s by PyTorch: not installed: %s", type(model).__name__, ", ".join(missing))
@@ -127,7 +127,7 @@ class Eager:
     def _call(self, arguments, forward, tracing):
         positional = arguments.positional
         with Modes(self.modes), torch.set_grad_enabled(self.training):
-            return _forward.run(forward, tracing, lambda: self._model(*positional, **arguments.named))
+            return run_pass(forward, tracing, lambda: self._model(*positional, **arguments.named))
 
     # Buffers.
 

@@ -7,38 +7,26 @@ module's own, copied to the engine where they have changed.
 """
 
 import contextlib
-import copy
 import importlib.util
-import math
 import pathlib
 import tempfile
 import types
 import warnings
 
 import torch
-from torch.overrides import TorchFunctionMode
 
-from . import _forward
-from ._engine import Eager
-from ._errors import Error
-from ._logging import logger
-from ._state import Modes, Swapped
-from ._statistics import NotFollowed, Statistics
-from ._structures import tensors_in, with_tensors
+from .._errors import Error
+from .._logging import logger
+from .._structures import with_tensors
+from .agreement import Expected, NotCaptured, WithoutDropout, altered, altered_state, one_pass, total
+from .engine import Eager
+from .state import Modes, Swapped
+from .statistics import NotFollowed, Statistics
 
 _NEEDS = ("superstep", "onnx", "onnxscript")
 _EXPORTERS = {"traced": False, "dynamo": True}  # the faster one first
-_DROPOUTS = ("dropout", "dropout_", "dropout1d", "dropout2d", "dropout3d", "alpha_dropout", "alpha_dropout_",
-             "feature_dropout", "feature_dropout_", "feature_alpha_dropout", "feature_alpha_dropout_")
-_AGREES = {torch.float16: 1e-2}  # relative to the largest element (outputs) or the norm (gradients); else 1e-3
-_GRADIENT = "the gradient of "
-_FAR = 0.05  # relative: what one rectifier may make of a rounding, where its input is nearly zero
 _TRIALS = 5
 _PREFIX = "held."  # of parameters' names in a file: the module is held by another one
-
-
-class _NotCaptured(Exception):
-    """Why a forward pass is left to PyTorch."""
 
 
 def missing():
@@ -84,7 +72,7 @@ class Captured(Eager):
             followed = self.statistics.names + self.changed
             self._constants = {name: _Seen(buffer) for name, buffer in self.state.buffers().items() if name not in followed}
             logger.info("forward of %s by Superstep's engine", name)
-        except _NotCaptured as reason:
+        except NotCaptured as reason:
             if self._required:
                 raise Error(f"forward of {name} cannot be computed by Superstep's engine: {reason}. With "
                             "SUPERSTEP_POPTORCH_ENGINE=auto PyTorch computes it") from None
@@ -93,13 +81,13 @@ class Captured(Eager):
 
     def _refuse_what_is_not_captured(self):
         if self.state.module is None:
-            raise _NotCaptured("it is a function, not a module")
+            raise NotCaptured("it is a function, not a module")
         if self._groupings:
-            raise _NotCaptured("parameters have values of their own in groups of replicas")
+            raise NotCaptured("parameters have values of their own in groups of replicas")
         if self.changed and (self._replicas > 1 or not self.training):
-            raise _NotCaptured(f"forward changes buffers: {', '.join(self.changed[:3])}")
+            raise NotCaptured(f"forward changes buffers: {', '.join(self.changed[:3])}")
         if self.training and not any(p.requires_grad for p in self.state.parameters().values()):
-            raise _NotCaptured("it has no parameter to train")
+            raise NotCaptured("it has no parameter to train")
 
     def forward(self, arguments, forward, replica):
         self._found = None
@@ -139,146 +127,6 @@ class Captured(Eager):
         return loss, scaled, [None] * len(watched)
 
 
-# --- PyTorch's numbers
-
-
-class _WithoutDropout(TorchFunctionMode):
-    """Dropouts give what they get, and are counted: masks differ between engines, all else can be compared."""
-
-    def __init__(self):
-        super().__init__()
-        self.count = 0
-
-    def __torch_function__(self, func, types, args=(), kwargs=None):
-        kwargs = kwargs or {}
-        if getattr(func, "__name__", "") in _DROPOUTS:
-            share = kwargs.get("p", args[1] if len(args) > 1 else 0.5)
-            if kwargs.get("training", args[2] if len(args) > 2 else True) and share > 0:
-                self.count += 1
-                return args[0] if args else kwargs["input"]
-        return func(*args, **kwargs)
-
-
-def _pass(module, training, arguments, tensors):
-    """One forward pass of the module on these tensors: the pass, and the tensors of its result."""
-    positional, named = with_tensors((arguments.positional, arguments.named), iter(tensors))
-    forward = _forward.ForwardPass(None, None, training)
-    result = _forward.run(forward, True, lambda: module(*positional, **named))
-    return forward, tensors_in(result)
-
-
-def _total(loss):
-    """What backpropagation with ones starts from."""
-    return loss if loss.dim() == 0 else loss.sum()
-
-
-def _altered(tensor, trial):
-    """Other values of the same kind: floating-point elements turned round and scaled, rows of others in another order."""
-    if tensor.is_floating_point():
-        return tensor.detach().flatten().flip(0).roll(trial).reshape(tensor.shape) * (1 - 0.1 * trial)
-    if tensor.dim() == 0:
-        return tensor.clone()
-    return tensor.roll(trial, 0 if tensor.shape[0] > 1 else -1)
-
-
-def _altered_state(engine, trial):
-    """Parameters of the module, and in inference its buffers (in training they are constants of the plan), scaled."""
-    scale = 1 - 0.02 * trial
-    parameters = {name: torch.nn.Parameter(value.detach() * scale, value.requires_grad)
-                  for name, value in engine.state.parameters().items() if value.is_floating_point()}
-    if engine.training:
-        return parameters
-    return parameters | {name: value * scale for name, value in engine.state.buffers().items() if value.is_floating_point()}
-
-
-class _Expected:
-    """What PyTorch gives for one micro-batch: outputs, in training the loss and gradients without dropouts."""
-
-    def __init__(self, module, training, arguments):
-        self._made_of = module, training, arguments
-        without = _WithoutDropout()
-        with without if training else contextlib.nullcontext(), torch.set_grad_enabled(training):
-            forward, outputs = _pass(module, training, arguments, arguments.tensors())
-            self.outputs = [output.detach().clone() for output in outputs]
-            self.loss, self.gradients = None, {}
-            if training:
-                loss, edge = forward.marks.final()
-                self.loss = _total(loss.detach())
-                self.gradients = _gradients(edge, loss, module)
-        self.dropouts = without.count
-
-    def exact(self):
-        """The same in float64, or None where forward does not take it."""
-        module, training, arguments = self._made_of
-        def wide(tensor):
-            return tensor.double() if tensor.is_floating_point() else tensor
-        try:
-            return _Expected(copy.deepcopy(module).double(), training, arguments.mapped(wide))
-        except Exception:  # whatever the module raises
-            return None
-
-    def values(self):
-        """All numbers that are compared, by what they are called."""
-        found = {f"result {place}": output for place, output in enumerate(self.outputs)}
-        if self.loss is not None:
-            found["the loss"] = self.loss
-        return found | {f"{_GRADIENT}{name}": gradient for name, gradient in self.gradients.items()}
-
-    def compare(self, outputs, loss, gradients):
-        """The gradients that are other numbers, by name with the reason. Raises _NotCaptured where outputs or the loss are, or a gradient
-        is far from PyTorch's. Where rounding parts them, those of PyTorch in float64 judge: the distance from them may be four times
-        that of PyTorch."""
-        if len(outputs) != len(self.outputs):
-            raise _NotCaptured(f"the file gives {len(outputs)} results, forward {len(self.outputs)}")
-        found = dict(zip(self.values(), [*outputs, *([] if loss is None else [loss]), *(gradients[name] for name in self.gradients)]))
-        largest = max((_norm(gradient) for gradient in self.gradients.values()), default=0.0)
-        open_, exact = {}, None
-        for what, value in self.values().items():
-            of_gradient = what.startswith(_GRADIENT)
-            reason, share = _difference(what, value, found[what], 1e-5 * largest if of_gradient else 1e-9)
-            if reason is None:
-                continue
-            exact = exact or (self.exact() if value.dtype == torch.float32 else None)
-            judge = exact.values().get(what) if exact is not None else None
-            if judge is not None and _as_close(judge, value, found[what]):
-                continue
-            if not of_gradient or share > _FAR:
-                raise _NotCaptured(reason)
-            open_[what] = reason
-        return open_
-
-
-def _gradients(edge, loss, module):
-    parameters = {name: p for name, p in module.named_parameters() if p.requires_grad}
-    if edge is None or not parameters:
-        return {}
-    found = torch.autograd.grad([edge], list(parameters.values()), [torch.ones_like(loss)], allow_unused=True)
-    return {name: gradient for name, gradient in zip(parameters, found) if gradient is not None}
-
-
-def _norm(tensor):
-    return float(torch.linalg.vector_norm(torch.nan_to_num(tensor.double(), 0, 0, 0)))
-
-
-def _difference(what, expected, found, rounding):
-    """(why they are not the same numbers within a tolerance, or None; by how much of the expected ones' norm)."""
-    if expected.shape != found.shape or expected.dtype != found.dtype:
-        return (f"{what} is {found.dtype} {tuple(found.shape)}, by PyTorch {expected.dtype} {tuple(expected.shape)}", math.inf)
-    if not torch.equal(expected.isfinite(), found.isfinite()):
-        return f"{what} is not finite where PyTorch's is, or the other way round", math.inf
-    limit = _AGREES.get(expected.dtype, 1e-3) if expected.is_floating_point() else 0
-    size, distance = _norm(expected), _norm(expected.double() - found.double())
-    if distance <= limit * size + rounding:
-        return None, 0.0
-    return f"{what} differs from PyTorch's by {distance:.3g} of {size:.3g}", distance / size if size else math.inf
-
-
-def _as_close(exact, expected, found):
-    if exact.shape != found.shape or not bool(exact.isfinite().all()):
-        return False
-    return _norm(found.double() - exact) <= 4 * _norm(expected.double() - exact)
-
-
 # --- the file
 
 
@@ -293,8 +141,8 @@ class _Holder(torch.nn.Module):
 def _flat(engine, arguments):
     """The module with a forward of plain tensors, which gives the loss (in training) and all tensors of the result."""
     def forward(self, *tensors):
-        found, outputs = _pass(engine.state.module, engine.training, arguments, tensors)
-        return (_total(found.marks.final()[0]), *outputs) if engine.training else tuple(outputs)
+        found, outputs = one_pass(engine.state.module, engine.training, arguments, tensors)
+        return (total(found.marks.final()[0]), *outputs) if engine.training else tuple(outputs)
 
     holder = _Holder(engine.state.module)
     holder.forward = types.MethodType(forward, holder)
@@ -321,7 +169,7 @@ def _export(engine, arguments, results, file, exporter):
 
 
 def _capture(engine, arguments):
-    """Statistics to keep, and a graph that gives PyTorch's numbers. Raises _NotCaptured with the reason of each exporter."""
+    """Statistics to keep, and a graph that gives PyTorch's numbers. Raises NotCaptured with the reason of each exporter."""
     buffers = engine.state.buffers()
     copies = {name: buffer.clone() for name, buffer in buffers.items()}
     arguments = arguments.mapped(torch.clone)
@@ -329,21 +177,21 @@ def _capture(engine, arguments):
     changed = engine.changed if engine.training else []
     with Modes(engine.modes), Swapped(engine.state.places(buffers), copies), tempfile.TemporaryDirectory() as folder:
         try:
-            statistics = Statistics(engine.state.module, changed, lambda: _pass(engine.state.module, True, arguments, arguments.tensors()))
+            statistics = Statistics(engine.state.module, changed, lambda: one_pass(engine.state.module, True, arguments, arguments.tensors()))
         except NotFollowed as buffer:
-            raise _NotCaptured(f"forward changes buffers: {buffer}") from None
-        expected = _Expected(engine.state.module, engine.training, arguments)
+            raise NotCaptured(f"forward changes buffers: {buffer}") from None
+        expected = Expected(engine.state.module, engine.training, arguments)
         for exporter in _EXPORTERS:
             try:
                 return statistics, _checked(engine, arguments, pathlib.Path(folder), exporter, expected)
-            except _NotCaptured as reason:
+            except NotCaptured as reason:
                 reasons.append(f"{exporter}: {reason}")
-    raise _NotCaptured("; ".join(reasons))
+    raise NotCaptured("; ".join(reasons))
 
 
 def _checked(engine, arguments, folder, exporter, expected):
     """The graph of one exporter: held against PyTorch without dropouts, then, where there are any, exported with them."""
-    with _WithoutDropout() if engine.training else contextlib.nullcontext():
+    with WithoutDropout() if engine.training else contextlib.nullcontext():
         graph = _graph(engine, arguments, folder / f"{exporter}.onnx", exporter, expected)
     _try_out(engine, arguments, graph, expected)
     if expected.dropouts == 0:
@@ -352,7 +200,7 @@ def _checked(engine, arguments, folder, exporter, expected):
 
 
 def _try_out(engine, arguments, graph, expected):
-    """Raises _NotCaptured where the graph gives other numbers than PyTorch, for the first micro-batch or for altered inputs and weights.
+    """Raises NotCaptured where the graph gives other numbers than PyTorch, for the first micro-batch or for altered inputs and weights.
 
     A rectifier whose input is nearly zero may turn a rounding into a few percent of a gradient: each gradient must agree in one trial,
     of two or more, and be near in all.
@@ -363,22 +211,22 @@ def _try_out(engine, arguments, graph, expected):
         open_ = {what: reason for what, reason in found.items() if what in open_}
         if not open_:
             return
-    raise _NotCaptured(next(iter(open_.values())))
+    raise NotCaptured(next(iter(open_.values())))
 
 
 def _compare_altered(engine, arguments, graph, trial):
     """As `compare`, for other inputs and weights, which forward takes too."""
-    state = _altered_state(engine, trial)
-    altered = arguments.mapped(lambda tensor: _altered(tensor, trial))
+    state = altered_state(engine, trial)
+    others = arguments.mapped(lambda tensor: altered(tensor, trial))
     with Swapped(engine.state.places(state), state):
         try:
-            expected = _Expected(engine.state.module, engine.training, altered)
+            expected = Expected(engine.state.module, engine.training, others)
         except Exception as error:
-            raise _NotCaptured(f"forward cannot be tried with other values: {_first_words(error)}") from None
+            raise NotCaptured(f"forward cannot be tried with other values: {_first_words(error)}") from None
         try:
-            return expected.compare(*graph.run(altered.tensors(), {**engine.tensors(0), **state}))
-        except _NotCaptured as reason:
-            raise _NotCaptured(f"with other inputs and weights {reason}") from None
+            return expected.compare(*graph.run(others.tensors(), {**engine.tensors(0), **state}))
+        except NotCaptured as reason:
+            raise NotCaptured(f"with other inputs and weights {reason}") from None
 
 
 def _graph(engine, arguments, file, exporter, expected):
@@ -387,12 +235,12 @@ def _graph(engine, arguments, file, exporter, expected):
     try:
         _export(engine, arguments, len(expected.outputs), file, exporter)
     except Exception as error:  # exporters raise whatever the module raised
-        raise _NotCaptured(_first_words(error)) from None
+        raise NotCaptured(_first_words(error)) from None
     try:
         refuse_draws(file)
         return _Graph(engine, file, expected.gradients)
     except superstep.Error as error:
-        raise _NotCaptured(_first_words(error)) from None
+        raise NotCaptured(_first_words(error)) from None
 
 
 def _first_words(error):
@@ -447,7 +295,7 @@ def _trained(engine, file, outputs, gradients, known):
     import superstep
     lost = [name for name in gradients if _PREFIX + name not in known]
     if lost:
-        raise _NotCaptured(f"the file has no parameter {lost[0]} of its own")
+        raise NotCaptured(f"the file has no parameter {lost[0]} of its own")
     names = [_PREFIX + name for name, value in engine.state.parameters().items()
              if value.is_floating_point() and _PREFIX + name in known]
     loss = f"value:{outputs[0]}" if len(outputs) > 1 else "value"

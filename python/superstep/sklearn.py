@@ -73,10 +73,12 @@ class _Scale:
         self.spread = numpy.where(spread > 0, spread, 1.0)
 
     def there(self, values: numpy.ndarray) -> numpy.ndarray:
-        return ((values - self.mean) / self.spread).astype(numpy.float32)
+        scaled: numpy.ndarray = ((values - self.mean) / self.spread).astype(numpy.float32)
+        return scaled
 
     def back(self, values: numpy.ndarray) -> numpy.ndarray:
-        return values * self.spread + self.mean
+        scaled: numpy.ndarray = values * self.spread + self.mean
+        return scaled
 
 
 class _Network(BaseEstimator):  # type: ignore[misc]
@@ -261,9 +263,11 @@ class SuperstepClassifier(ClassifierMixin, _Network):  # type: ignore[misc]
         """Probabilities: [n, classes]."""
         found = self._outputs(X)
         found = numpy.exp(found - found.max(axis=1, keepdims=True))
-        return found / found.sum(axis=1, keepdims=True)
+        chances: numpy.ndarray = found / found.sum(axis=1, keepdims=True)
+        return chances
 
     def predict(self, X: Any) -> numpy.ndarray:
         """Labels: [n]."""
         found = self._outputs(X)
-        return self.classes_[found.argmax(axis=1)]
+        labels: numpy.ndarray = self.classes_[found.argmax(axis=1)]
+        return labels

@@ -291,7 +291,8 @@ TEST_F(Api, WhatIsWrongIsSaid) {
 }
 
 TEST_F(Api, ANetworkOfDenseLayersIsWrittenAndTrained) {
-  const fs::path file = folder_ / "dense.onnx", again = folder_ / "again.onnx", other = folder_ / "other.onnx";
+  const fs::path file = folder_ / "dense.onnx", again = folder_ / "again.onnx",
+                 other = folder_ / "other.onnx";
   write_dense_network(file, {.widths = {3, 8, 2}, .activation = "silu", .seed = 5});
   write_dense_network(again, {.widths = {3, 8, 2}, .activation = "silu", .seed = 5});
   write_dense_network(other, {.widths = {3, 8, 2}, .activation = "silu", .seed = 6});

@@ -79,8 +79,7 @@ void declare_baseline(CLI::App& command) {
   command.add_option("workload", arguments->workload,
                      "whose method to run; without it, what there is is listed");
   add_data_option(command, "--input", arguments->inputs,
-                  "the data: files, arrays with names: diff=scan.nxs:/entry/data, repeated "
-                  "(docs/your-data.md)");
+                  "the data: files, patterns, @LIST, NAME=PATH:ARRAY (docs/your-data.md)");
   command.add_option("--output", arguments->output, "where to write the result")->type_name("FILE");
   command.add_option("--picture", arguments->picture, "an HTML page to draw the result in")
       ->type_name("PAGE.html");

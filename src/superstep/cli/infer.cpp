@@ -246,8 +246,7 @@ void declare_infer(CLI::App& command) {
   add_repeated(command, "--set", settings.model_options,
                "name=value of an option of the model, where no run says it; may be repeated", "NAME=VALUE");
   add_data_option(command, "--input", arguments->inputs,
-                  "the data: files, folders, patterns, @LIST, arrays with names: x=scan.nxs:/entry/data, "
-                  "repeated (docs/your-data.md)");
+                  "the data: files, folders, patterns, @LIST, NAME=PATH:ARRAY (docs/your-data.md)");
   add_skip_broken_option(command, settings.skip_broken);
   add_crop_option(command, settings.crop);
   add_tokenizer_option(command, settings.tokenizer);

@@ -267,8 +267,7 @@ void declare_windows(CLI::App& command, run::Windows& windows) {
 void declare_model(CLI::App& command, Arguments& arguments) {
   run::TrainSettings& model = arguments.settings.model;
   add_data_option(command, "--data", arguments.data,
-                  "files, folders, patterns, @LIST, arrays with names: x=scan.nxs:/entry/data, repeated "
-                  "(docs/your-data.md); without it data are generated in memory");
+                  "files, folders, patterns, @LIST, NAME=PATH:ARRAY (docs/your-data.md); default: generated");
   add_skip_broken_option(command, model.skip_broken);
   add_crop_option(command, model.crop);
   command.add_option("--samples", model.samples, "use so many samples")->type_name("N")->check(positive());

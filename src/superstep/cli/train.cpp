@@ -111,14 +111,6 @@ void refuse_replicas_on_devices(const Arguments& arguments) {
                 "--replicas", "leave it away, or use --on cpu");
 }
 
-// Of several ranks the first keeps it.
-void keep_run(Arguments& arguments) {
-  arguments.out = new_run_folder(arguments.settings.workload);
-  // What it says at the end says it in any case.
-  if (!common().quiet && common().progress != "none" && run::launched_rank() == 0)
-    fmt::print(stderr, "superstep: the run is kept in {} (--no-out keeps nothing)\n", arguments.out);
-}
-
 void complete(Arguments& arguments) {
   refuse_replicas_on_devices(arguments);
   if (!arguments.memory_limit.empty())
@@ -130,7 +122,7 @@ void complete(Arguments& arguments) {
   if (!arguments.resume.empty())
     complete_resumed(arguments);
   else if (arguments.out.empty() && !arguments.no_out)
-    keep_run(arguments);
+    arguments.out = new_run_folder(arguments.settings.workload);
 }
 
 void print_report(const Arguments& arguments, const run::TrainReport& report,
@@ -160,14 +152,20 @@ std::unique_ptr<lab::TrainingLog> open_log(const Arguments& arguments) {
                                             run::launched_size());
 }
 
-// Before the first step: whoever asks may stop here. Standard output may be a pipe.
-void print_plan(const target::PlanSummary& plan) {
+// Before the first step, when nothing is wrong with the call: where the run is kept that nobody named, and
+// the plan, whose reader may stop here. Standard output may be a pipe.
+void tell_beginning(const Arguments& arguments, const target::PlanSummary& plan) {
+  if (run::launched_rank() > 0) return;
+  // What it says at the end says it in any case.
+  const bool tells = !common().quiet && common().progress != "none";
+  if (tells && !arguments.no_out && !was_given(arguments.given, "--out") && arguments.resume.empty())
+    fmt::print(stderr, "superstep: the run is kept in {} (--no-out keeps nothing)\n", arguments.out);
+  if (!arguments.explain) return;
   fmt::print("the plan\n{}\n", explain(plan));
   std::fflush(stdout);
 }
 
 run::TrainOptions options_of(const Arguments& arguments, run::TrainObserver* log) {
-  const bool explains = arguments.explain && run::launched_rank() == 0;
   return {.out = arguments.out,
           .resume = !arguments.resume.empty(),
           .checkpoint_seconds = arguments.checkpoint_seconds,
@@ -182,10 +180,7 @@ run::TrainOptions options_of(const Arguments& arguments, run::TrainObserver* log
               [](const std::string& line) {
                 if (!common().quiet) fmt::print(stderr, "superstep: {}\n", line);
               },
-          .planned =
-              [explains](const target::PlanSummary& plan) {
-                if (explains) print_plan(plan);
-              }};
+          .planned = [&arguments](const target::PlanSummary& plan) { tell_beginning(arguments, plan); }};
 }
 
 void train(Arguments arguments) {
@@ -331,8 +326,7 @@ void declare_train(CLI::App& command) {
                   "what to train: superstep list workloads, or a model file (.onnx)")
       ->required();
   add_data_option(command, "--data", arguments->data,
-                  "files, folders, patterns, @LIST, arrays with names: x=scan.nxs:/entry/data, repeated "
-                  "(docs/your-data.md); without it data are generated in memory");
+                  "files, folders, patterns, @LIST, NAME=PATH:ARRAY (docs/your-data.md); default: generated");
   add_skip_broken_option(command, arguments->settings.skip_broken);
   add_crop_option(command, arguments->settings.crop);
   add_tokenizer_option(command, arguments->settings.tokenizer);

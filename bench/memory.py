@@ -71,8 +71,7 @@ def step(arguments, model, batch, limit=0):
 def run_bytes(arguments, model, batch, folder):
     command = [arguments.build / "superstep", "train", model, "--batch", batch, "--steps", arguments.steps, "--samples", 3 * batch,
                "--threads", arguments.threads, "--quiet"]
-    if arguments.out:
-        command += ["--out", folder / ("%s-%d" % (model, batch))]
+    command += ["--out", folder / ("%s-%d" % (model, batch))] if arguments.out else ["--no-out"]
     return peak_bytes(command)
 
 

@@ -193,6 +193,16 @@ class Model {
   std::unique_ptr<Implementation> implementation_;
 };
 
+// A network of dense layers, x f32 [N, widths.front()] -> y f32 [N, widths.back()], with an activation
+// between them. Weights are drawn uniformly by the rule of He et al. (ICCV 2015), biases are zero.
+struct DenseNetwork {
+  std::vector<std::int64_t> widths;  // of the input, of each layer
+  std::string activation = "relu";   // relu, silu, gelu
+  std::uint64_t seed = 1;            // of the weights
+};
+// As an ONNX file with an open batch, which Model() takes. Throws Error: invalid_argument, io.
+void write_dense_network(const std::filesystem::path& file, const DenseNetwork& network);
+
 // --- whole training runs, as `superstep train` makes them
 
 struct TrainingMetric {

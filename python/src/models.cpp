@@ -88,6 +88,12 @@ void write_onnx(const HeldModel& held, const std::filesystem::path& file, int op
   Watch().call([&] { held.model.write_onnx(file, {.opset = opset, .batch = batch}); });
 }
 
+void write_network(const std::filesystem::path& file, const std::vector<std::int64_t>& widths,
+                   const std::string& activation, std::uint64_t seed) {
+  Watch().call(
+      [&] { write_dense_network(file, {.widths = widths, .activation = activation, .seed = seed}); });
+}
+
 }  // namespace
 
 void bind_models(nb::module_& module) {
@@ -124,6 +130,7 @@ void bind_models(nb::module_& module) {
       .def("write_onnx", write_onnx, "file"_a, "opset"_a, "batch"_a);
   module.def("open_model", open, "what"_a, "settings"_a);
   module.def("open_run", open_run, "folder"_a);
+  module.def("write_dense_network", write_network, "file"_a, "widths"_a, "activation"_a, "seed"_a);
 }
 
 }  // namespace superstep::python

@@ -19,6 +19,7 @@ from typing import Any
 from . import figures
 from .errors import Error
 from .program import run
+from .words import Goal, Mode
 
 __all__ = ["Quantity", "Result", "Page", "predict", "advise", "generate", "baseline", "bench", "infer", "profile", "records",
            "workloads", "machines"]
@@ -132,7 +133,7 @@ def _results(written: Any, text: str) -> list[Result]:
     return [_result(one, text) for one in several]
 
 
-def predict(workload: str, *, on: str = "gc200", mode: str = "train", **options: Any) -> Result:
+def predict(workload: str, *, on: str = "gc200", mode: Mode = "train", **options: Any) -> Result:
     """How a model would run on a machine, by its cost model: times with intervals, without the machine.
 
     Args:
@@ -144,15 +145,17 @@ def predict(workload: str, *, on: str = "gc200", mode: str = "train", **options:
     return _results(*run("predict", workload, on=on, mode=mode, **options))[0]
 
 
-def advise(workload: str, *, mode: str = "infer", out: str | os.PathLike[str] | None = None, **options: Any) -> Page:
+def advise(workload: str, *, mode: Mode = "infer", for_: Goal = "throughput", out: str | os.PathLike[str] | None = None,
+           **options: Any) -> Page:
     """Which machine, precision, batch and split to choose: a page, and the ranking as its ``result``.
 
     Args:
-        options: ``for_="latency"``, ``at_most="5ms"``, ``on=["gc200", "a100"]``, ``batch=64``, ``measure=True``, ...
+        for_: what counts.
+        options: ``at_most="5ms"``, ``on=["gc200", "a100"]``, ``batch=64``, ``measure=True``, ...
     """
     keep = tempfile.TemporaryDirectory(prefix="superstep-") if out is None else None
     file = pathlib.Path(keep.name if keep else ".", "advice.html") if out is None else pathlib.Path(out)
-    results = _results(*run("advise", workload, mode=mode, out=file, **options))
+    results = _results(*run("advise", workload, mode=mode, for_=for_, out=file, **options))
     return Page(file, results[0] if len(results) == 1 else results, keep)
 
 
@@ -168,14 +171,15 @@ def baseline(workload: str, *, input: str | os.PathLike[str] | None = None,  # n
     return _results(*run("baseline", workload, input=input, output=output, **options))[0]
 
 
-def bench(what: str | Iterable[str], **options: Any) -> list[Result]:
+def bench(what: str | Iterable[str], *, mode: Mode | None = None, **options: Any) -> list[Result]:
     """Measures a workload, an ONNX file or primitives by the protocol of measurement: a result for each row.
 
     Args:
-        options: ``mode="infer"``, ``batch=[1, 8]``, ``precision="bf16"``, ``repeat=3``, ``no_record=True``, ...
+        mode: None: both.
+        options: ``batch=[1, 8]``, ``precision="bf16"``, ``repeat=3``, ``no_record=True``, ...
     """
     names = [what] if isinstance(what, str) else list(what)
-    return _results(*run("bench", *names, **options))
+    return _results(*run("bench", *names, mode=mode, **options))
 
 
 def infer(workload: str, **options: Any) -> Result:
@@ -187,7 +191,7 @@ def infer(workload: str, **options: Any) -> Result:
     return _results(*run("infer", workload, **options))[0]
 
 
-def profile(workload: str, *, on: str = "cpu", mode: str = "train", out: str | os.PathLike[str] | None = None,
+def profile(workload: str, *, on: str = "cpu", mode: Mode = "train", out: str | os.PathLike[str] | None = None,
             **options: Any) -> Page:
     """Where the time goes: a page with every step, and its numbers as ``result``. ``trace.json`` lies beside the page.
 

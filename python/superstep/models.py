@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import html
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -11,9 +12,11 @@ from typing import Any
 
 import numpy
 
-from . import _core
+from . import _core, figures
 from .arrays import numpy_type
-from .errors import InvalidArgument
+from .errors import InvalidArgument, Unsupported
+from .origins import Origin, open_origin
+from .words import Precision, TrainingPrecision
 
 __all__ = ["Port", "Plan", "Model", "Session", "Trainer", "load", "version", "zoo", "targets"]
 
@@ -79,6 +82,12 @@ class Plan:
     compile_seconds: float
 
 
+def _ports_html(title: str, inputs: Sequence[Port], outputs: Sequence[Port]) -> str:
+    rows = [{"": kind, "name": port.name, "type": port.element, "shape": "x".join(map(str, port.shape))}
+            for kind, ports in (("input", inputs), ("output", outputs)) for port in ports]
+    return f"<b>{html.escape(title)}</b>" + figures.table(rows)
+
+
 def _ports(listed: Sequence[tuple[str, str, tuple[int, ...]]]) -> list[Port]:
     return [Port(*port) for port in listed]
 
@@ -92,12 +101,18 @@ class Session:
 
     Other threads of Python run while a call works. A session does one call at a time: several threads may call it and take
     turns. One that was made before the process was forked refuses calls in the child.
+
+    Sessions are pickled, by ``pickle`` and by joblib: with their model, and the parameters that they have then; where they are
+    unpickled they are compiled anew, for the processor there.
     """
 
-    __slots__ = ("_core", "_run", "_executor", "inputs", "outputs", "plan", "__weakref__")
+    __slots__ = ("_core", "_run", "_executor", "_origin", "_settings", "_gradient", "inputs", "outputs", "plan", "__weakref__")
 
-    def __init__(self, core: _core.Session) -> None:
+    def __init__(self, core: _core.Session, origin: Origin, settings: Mapping[str, Any], gradient: bool = False) -> None:
         self._core = core
+        self._gradient = gradient
+        self._origin = origin
+        self._settings = dict(settings)
         self._run = core.run
         self._executor: ThreadPoolExecutor | None = None
         self.inputs: list[Port] = _ports(core.inputs())
@@ -218,6 +233,20 @@ class Session:
         filled[count:] = filled[count - 1]
         return filled
 
+    def __getstate__(self) -> dict[str, Any]:
+        kept = {name: value for name, value in self.parameters().items() if name != "dropout.counter"}  # of masks, no parameter
+        return {"model": self._origin.state(kept), "compile": self._settings, "gradient": self._gradient}
+
+    def __setstate__(self, state: Mapping[str, Any]) -> None:
+        core, origin = open_origin(state["model"])
+        compiled = (core.gradient if state["gradient"] else core.compile)(dict(state["compile"]))
+        self.__init__(compiled, origin, state["compile"], state["gradient"])  # type: ignore[misc]
+
+    def _repr_html_(self) -> str:
+        return _ports_html("Session", self.inputs, self.outputs) + figures.table(
+            [{"batch": self.plan.batch, "micro-batch": self.plan.micro_batch, "threads": self.plan.threads,
+              "operations a call": f"{self.plan.flops:.4g}", "compiled in": f"{self.plan.compile_seconds:.3g} s"}])
+
     def __repr__(self) -> str:
         names = ", ".join(map(str, self.inputs)), ", ".join(map(str, self.outputs))
         return f"superstep.Session({names[0]} -> {names[1]}; batch {self.plan.batch}, {self.plan.threads} threads)"
@@ -275,6 +304,9 @@ class Trainer:
     def restore(self, file: PathLike) -> None:
         """Reads what ``save`` wrote."""
         self._core.restore(os.fspath(file))
+
+    def __reduce__(self) -> Any:
+        raise Unsupported("is not pickled", "Trainer", "save(FILE) keeps what it has learned, restore(FILE) takes it up again")
 
     def __repr__(self) -> str:
         return f"superstep.Trainer({', '.join(map(str, self.inputs))}; {self.plan.threads} threads, {self.steps} steps made)"
@@ -349,12 +381,14 @@ class Model:
         settings = {"options": _texts(options), "shapes": _texts(shapes), "bounds": _texts(bounds), "loss": loss, "seed": seed, "train": list(train),
                     "freeze": list(freeze)}
         self._core = _core.open_model(os.fspath(what), settings)
+        self._origin = Origin(os.path.abspath(what) if os.fspath(what).endswith(".onnx") else os.fspath(what), settings)
 
     @classmethod
     def from_run(cls, folder: PathLike) -> Model:
         """What a training run left in its folder: the model as it was trained, with its best parameters."""
         model = cls.__new__(cls)
         model._core = _core.open_run(os.fspath(folder))
+        model._origin = Origin.of_run(os.path.abspath(folder))
         return model
 
     @property
@@ -388,7 +422,7 @@ class Model:
         """Takes what a trainer of this model has learned."""
         self._core.take_parameters(trainer._core)
 
-    def compile(self, *, batch: int = 0, precision: str = "f32", threads: int = 0, micro_batch: int = 0,
+    def compile(self, *, batch: int = 0, precision: Precision = "f32", threads: int = 0, micro_batch: int = 0,
                 target: str = "cpu", memory_limit: int = 0, calibration: Mapping[str, Any] | None = None) -> Session:
         """Compiles the model for one batch.
 
@@ -401,9 +435,10 @@ class Model:
             memory_limit: bytes that the plan may take; 0: no limit.
             calibration: samples by input, a row a sample, that the ranges of 8-bit numbers are taken from.
         """
-        return Session(self._core.compile(self._settings(batch, precision, threads, micro_batch, target, memory_limit, calibration)))
+        settings = self._settings(batch, precision, threads, micro_batch, target, memory_limit, calibration)
+        return Session(self._core.compile(settings), self._origin, settings)
 
-    def gradient(self, *, batch: int = 0, precision: str = "f32", threads: int = 0, micro_batch: int = 0, target: str = "cpu",
+    def gradient(self, *, batch: int = 0, precision: TrainingPrecision = "f32", threads: int = 0, micro_batch: int = 0, target: str = "cpu",
                  memory_limit: int = 0) -> Session:
         """Compiles loss and gradients for one batch, for an optimizer of your own.
 
@@ -418,9 +453,10 @@ class Model:
         Args:
             precision: ``"f32"`` or ``"bf16"``; the others as in ``compile``.
         """
-        return Session(self._core.gradient(self._settings(batch, precision, threads, micro_batch, target, memory_limit, None)))
+        settings = self._settings(batch, precision, threads, micro_batch, target, memory_limit, None)
+        return Session(self._core.gradient(settings), self._origin, settings, gradient=True)
 
-    def trainer(self, *, batch: int = 0, optimizer: str = "", learning_rate: float = 0.0, precision: str = "f32",
+    def trainer(self, *, batch: int = 0, optimizer: str = "", learning_rate: float = 0.0, precision: TrainingPrecision = "f32",
                 threads: int = 0, micro_batch: int = 0, target: str = "cpu", memory_limit: int = 0) -> Trainer:
         """Compiles a training step for one batch.
 
@@ -447,12 +483,22 @@ class Model:
         return {"batch": batch or self.fixed_batch or 1, "precision": precision, "threads": threads, "micro_batch": micro_batch,
                 "target": target, "memory_limit": memory_limit, "calibration": dict(calibration or {})}
 
+    def __getstate__(self) -> dict[str, Any]:
+        return self._origin.state(dict(self.parameters))
+
+    def __setstate__(self, state: Mapping[str, Any]) -> None:
+        self._core, self._origin = open_origin(state)
+
+    def _repr_html_(self) -> str:
+        count = sum(int(numpy.prod(shape)) for _, _, shape in self._core.parameters())
+        return _ports_html(self.name, self.inputs(), self.outputs()) + figures.table([{"parameters": f"{count:,}"}])
+
     def __repr__(self) -> str:
         ports = ", ".join(map(str, self.inputs())), ", ".join(map(str, self.outputs()))
         return f"superstep.Model({self.name!r}: {ports[0]} -> {ports[1]})"
 
 
-def load(what: PathLike, *, batch: int = 0, precision: str = "f32", threads: int = 0,
+def load(what: PathLike, *, batch: int = 0, precision: Precision = "f32", threads: int = 0,
          options: Mapping[str, Any] | Iterable[str] | None = None, shapes: Mapping[str, Any] | Iterable[str] | None = None,
          micro_batch: int = 0, target: str = "cpu", memory_limit: int = 0,
          calibration: Mapping[str, Any] | None = None, bounds: Mapping[str, Any] | Iterable[str] | None = None) -> Session:

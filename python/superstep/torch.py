@@ -23,6 +23,7 @@ from torch.utils import _pytree as pytree
 
 from .errors import Diverged, Error, InvalidArgument, Unsupported
 from .models import Model, Plan, Port, Session, Trainer
+from .words import Precision, TrainingPrecision
 
 __all__ = ["ExportError", "CompiledModule", "TrainStep", "compile", "train_step", "export"]
 
@@ -266,7 +267,7 @@ def _structure(output: Any, count: int) -> Any:
     return (kinds, spec) if sum(kind is torch.Tensor for kind in kinds) == count else None
 
 
-def compile(module: torch.nn.Module, example: Any, *, batch: int | None = None, precision: str = "f32",  # noqa: A001
+def compile(module: torch.nn.Module, example: Any, *, batch: int | None = None, precision: Precision = "f32",  # noqa: A001
             threads: int = 0, exporter: str = "auto", calibration: Sequence[Any] | None = None) -> CompiledModule:
     """Compiles a module for inference.
 
@@ -526,7 +527,7 @@ class TrainStep:
 
 
 def train_step(module: torch.nn.Module, loss: Any, optimizer: Any, example: Any, *, learning_rate: float = 0.0,
-               precision: str = "f32", threads: int = 0, exporter: str = "auto", seed: int = 1,
+               precision: TrainingPrecision = "f32", threads: int = 0, exporter: str = "auto", seed: int = 1,
                targets: Any = None) -> TrainStep:
     """Compiles a training step of a module for the shapes of an example.
 

@@ -15,6 +15,7 @@ import numpy
 from . import _core, figures, progress as progress_module
 from .errors import Error, InvalidArgument
 from .models import Model, PathLike, Session, _texts
+from .words import TrainingPrecision
 
 __all__ = ["Event", "TrainingResult", "train"]
 
@@ -170,7 +171,7 @@ def _teller(callbacks: Sequence[Callable[[Event], Any]], seen: dict[str, float])
 
 def train(model: PathLike | None = None, data: Any = None, *, loss: str = "", optimizer: str = "", learning_rate: float = 0.0,
           until: str | tuple[str, float] | Mapping[str, float] | None = None, epochs: float = 0.0, steps: int = 0,
-          batch: int = 0, samples: int = 0, precision: str = "f32", threads: int = 0, seed: int = 1,
+          batch: int = 0, samples: int = 0, precision: TrainingPrecision = "f32", threads: int = 0, seed: int = 1,
           options: Mapping[str, Any] | Iterable[str] | None = None, shapes: Mapping[str, Any] | Iterable[str] | None = None,
           train: Iterable[str] = (), freeze: Iterable[str] = (), recipe: str = "", augment: bool = True, micro_batch: int = 0,
           memory_limit: int = 0, target: str = "cpu", out: PathLike | None = None, resume: bool = False,

@@ -314,5 +314,33 @@ TEST_F(Api, WhatIsWrongIsSaid) {
             ErrorCode::invalid_argument);
 }
 
+TEST_F(Api, ANetworkOfDenseLayersIsWrittenAndTrained) {
+  const fs::path file = folder_ / "dense.onnx", again = folder_ / "again.onnx",
+                 other = folder_ / "other.onnx";
+  write_dense_network(file, {.widths = {3, 8, 2}, .activation = "silu", .seed = 5});
+  write_dense_network(again, {.widths = {3, 8, 2}, .activation = "silu", .seed = 5});
+  write_dense_network(other, {.widths = {3, 8, 2}, .activation = "silu", .seed = 6});
+  Model model(file.string(), {.loss = "mse"});
+  EXPECT_EQ(model.inputs(4)[0].shape, (Shape{4, 3}));
+  EXPECT_EQ(model.outputs(4)[0].shape, (Shape{4, 2}));
+  ASSERT_EQ(model.parameters().size(), 4u);
+  for (const Port& port : model.parameters()) {
+    const Tensor mine = model.parameter(port.name), same = Model(again.string()).parameter(port.name),
+                 another = Model(other.string()).parameter(port.name);
+    for (std::int64_t i = 0; i < mine.element_count(); ++i) EXPECT_EQ(mine.at(i), same.at(i));
+    if (port.shape.rank() == 2) {
+      EXPECT_NE(mine.at(0), another.at(0));
+    }
+  }
+  Trainer trainer = model.trainer({.batch = 4, .threads = 1}, {.optimizer = "adam", .learning_rate = 0.01});
+  const std::vector<Tensor> batch = filled(trainer.inputs());
+  const double first = trainer.step(batch);
+  for (int i = 0; i < 50; ++i) trainer.step(batch);
+  EXPECT_LT(trainer.step(batch), first);
+  EXPECT_THROW(write_dense_network(file, {.widths = {3}}), Error);
+  EXPECT_THROW(write_dense_network(file, {.widths = {3, 0}}), Error);
+  EXPECT_THROW(write_dense_network(file, {.widths = {3, 1}, .activation = "step"}), Error);
+}
+
 }  // namespace
 }  // namespace superstep

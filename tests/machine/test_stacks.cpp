@@ -52,7 +52,7 @@ TEST(Stacks, AreReadFromFilesAndInherited) {
   EXPECT_NE(driven.digest(), machine.digest());
   EXPECT_EQ(driven.with("launch", 2e-3).stack()->value("launch"), 2e-3);
   EXPECT_THROW(machine.with("launch", 2e-3), Error);  // nothing drives it
-  for (const char* heir : {"v100", "a100-80gb", "h100", "h200"})
+  for (const char* heir : {"v100", "t4", "a100-80gb", "l40s", "h100", "h200", "b200"})
     EXPECT_TRUE(find_machine(heir).has_stack("pytorch-eager")) << heir;
 }
 

@@ -235,6 +235,31 @@ def test_a_trainer_learns_and_goes_on(tmp_path):
         trainer.step(*values, learning_rate=-1)
 
 
+def test_gradients_are_for_an_optimizer_of_ones_own():
+    """Descent by hand goes where the trainer goes."""
+    model = superstep.Model("mlp", options={"dropout": 0})
+    step = model.gradient(batch=8, threads=1)
+    trainer = model.trainer(batch=8, threads=1, optimizer="sgd", learning_rate=0.1)
+    values = {port.name: filled(port, place) for place, port in enumerate(step.inputs)}
+    names = list(model.parameters)
+    assert [port.name for port in step.outputs] == ["loss", model.outputs()[0].name, *(f"gradient/{name}" for name in names)]
+    for _ in range(3):
+        found = step.run(values)
+        assert abs(float(found["loss"]) - trainer.step(named=values)) < 1e-6
+        for name in names:
+            step.set_parameter(name, step.parameter(name) - numpy.float32(0.1) * found[f"gradient/{name}"])
+    for name in names:
+        assert abs(step.parameter(name) - trainer.parameter(name)).max() < 1e-6
+    with error_of(superstep.InvalidArgument, "f16"):
+        model.gradient(precision="f16")
+
+
+def test_masks_of_a_gradient_are_drawn_anew():
+    step = superstep.Model("mlp", options={"dropout": 0.5}).gradient(batch=8, threads=1)
+    values = {port.name: filled(port) for port in step.inputs}
+    assert step.run(values)["loss"] != step.run(values)["loss"]
+
+
 def test_what_is_wrong_is_said(tmp_path):
     with error_of(superstep.InvalidArgument, "braggnn"):
         superstep.load("bragnn")

@@ -141,6 +141,14 @@ def test_callbacks_hear_and_stop(tmp_path):
         superstep.train("mlp", samples=256, epochs=50, callbacks=fails, **SETTINGS)
 
 
+def test_a_run_ends_where_nothing_is_gained(tmp_path):
+    result = superstep.train("mlp", samples=512, epochs=40, batch=32, learning_rate=1e-30, schedule="cosine:warm_up=1", patience=2,
+                             monitor="rmse", ema=0.9, threads=1, out=tmp_path / "run")
+    assert result.epochs == 3
+    with error_of(superstep.InvalidArgument, "schedule cosin", "cosine"):
+        superstep.train("mlp", samples=512, schedule="cosin", threads=1)
+
+
 def test_until_is_reached():
     known = superstep.train("mlp", samples=512, epochs=1, **SETTINGS)
     name = next(name for name in known.history[0] if name in known.metrics and name not in ("loss", "throughput"))

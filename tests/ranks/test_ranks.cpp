@@ -66,6 +66,11 @@ TEST_F(Ranks, OfAnotherLauncherAreRefused) {
     EXPECT_TRUE(contains(outcome.errors, "srun --mpi=pmix")) << outcome.errors;
     EXPECT_FALSE(fs::exists(folder_ / "apart")) << "nothing is made before";
   }
+  // PMIx says which of them a process is, and not how many there are.
+  const Outcome second = run_program(folder_, "train mlp --samples 400 --steps 2 --out apart",
+                                     "env PMIX_RANK=1 PMIX_NAMESPACE=other");
+  EXPECT_EQ(second.code, 1);
+  EXPECT_TRUE(contains(second.errors, "connects none of them")) << second.errors;
   // A script of sbatch is one process, whatever the number of tasks.
   for (const char* set : {"SLURM_NTASKS=3 SLURM_PROCID=0", "SLURM_STEP_ID=0 SLURM_STEP_NUM_TASKS=1"})
     EXPECT_EQ(run_program(folder_, "train mlp --samples 400 --steps 2", std::string("env ") + set).code, 0)

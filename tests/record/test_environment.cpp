@@ -79,6 +79,20 @@ TEST(Environment, HasEveryGroupAndNullForWhatIsNotKnown) {
   EXPECT_TRUE(environment_record(1)["host"]["load"].is_null());
 }
 
+TEST(Environment, SaysOfWhichJobItIsPart) {
+  for (const char* name : {"SLURM_JOB_ID", "SLURM_NTASKS", "SLURM_JOB_NODELIST"}) ::unsetenv(name);
+  const nlohmann::json outside = environment_record(1)["placement"];
+  ::setenv("SLURM_JOB_ID", "4711", 1);
+  ::setenv("SLURM_NTASKS", "8", 1);
+  ::setenv("SLURM_JOB_NODELIST", "secret[1-2]", 1);
+  const nlohmann::json job = environment_record(1)["placement"]["job"];
+  EXPECT_EQ(job["SLURM_JOB_ID"], "4711");
+  EXPECT_EQ(job["SLURM_NTASKS"], "8");
+  EXPECT_FALSE(job.contains("SLURM_JOB_NODELIST")) << "hosts have names";
+  for (const char* name : {"SLURM_JOB_ID", "SLURM_NTASKS", "SLURM_JOB_NODELIST"}) ::unsetenv(name);
+  EXPECT_EQ(environment_record(1)["placement"], outside);
+}
+
 TEST(Environment, SaysWhatTheKernelIsSetTo) {
   std::ifstream file("/proc/sys/kernel/randomize_va_space");
   std::string line;

@@ -14,14 +14,16 @@
 #include "superstep/cli/list.h"
 #include "superstep/cli/settings.h"
 #include "superstep/cli/shared/heeded_options.h"
+#include "superstep/cli/shared/model_options.h"
 #include "superstep/cli/shared/outcome.h"
+#include "superstep/file/source/paths.h"
 
 namespace superstep::cli {
 namespace {
 
 struct Arguments {
   std::string workload, input, output, picture;
-  std::vector<std::string> settings;
+  std::vector<std::string> inputs, settings;
   bool list_options = false;
 };
 
@@ -76,7 +78,8 @@ void declare_baseline(CLI::App& command) {
   const auto arguments = std::make_shared<Arguments>();
   command.add_option("workload", arguments->workload,
                      "whose method to run; without it, what there is is listed");
-  command.add_option("--input", arguments->input, "the data")->type_name("FILE");
+  add_data_option(command, "--input", arguments->inputs,
+                  "the data: files, patterns, @LIST, NAME=PATH:ARRAY (docs/your-data.md)");
   command.add_option("--output", arguments->output, "where to write the result")->type_name("FILE");
   command.add_option("--picture", arguments->picture, "an HTML page to draw the result in")
       ->type_name("PAGE.html");
@@ -87,6 +90,7 @@ void declare_baseline(CLI::App& command) {
   command.footer(examples());
   command.callback([arguments, &command] {
     const bool lists = arguments->list_options || arguments->workload.empty();
+    if (!arguments->inputs.empty()) arguments->input = data::joined_names(arguments->inputs);
     refuse_given(command, lists ? "is of work, and a list is asked for" : "",
                  {"--input", "--output", "--picture", "--set"});
     run_baseline(*arguments);

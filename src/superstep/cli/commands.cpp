@@ -18,6 +18,7 @@ void declare_doctor(CLI::App& command);
 void declare_generate(CLI::App& command);
 void declare_graph(CLI::App& command);
 void declare_infer(CLI::App& command);
+void declare_info(CLI::App& command);
 void declare_list(CLI::App& command);
 void declare_machine(CLI::App& command);
 void declare_man(CLI::App& command);
@@ -112,6 +113,8 @@ std::vector<Command> of_measurements() {
 std::vector<Command> of_the_program() {
   return {
       {"list", "list workloads, machines, operators and targets", declare_list, false},
+      {"info", "say what this program is: version, compiler, libraries, instruction sets, MPI, limits",
+       declare_info},
       {"doctor", "check this machine: what would make the program work, or run faster", declare_doctor},
       {"completion", "print a script that completes commands and options in your shell", declare_completion,
        false},

@@ -17,6 +17,7 @@
 #include "superstep/cli/shared/metrics.h"
 #include "superstep/cli/shared/model_options.h"
 #include "superstep/cli/shared/outcome.h"
+#include "superstep/file/source/paths.h"
 #include "superstep/run/serve/length_plans.h"
 
 namespace superstep::cli {
@@ -25,6 +26,7 @@ namespace {
 struct Arguments {
   run::InferSettings settings;
   std::string weights, input, output, onnx, lengths;
+  std::vector<std::string> inputs;  // of which `input` is made
   ChipArguments chips;
   bool explain = false, allow_not_finite = false;
 };
@@ -141,6 +143,7 @@ void require_finite(const Arguments& arguments, const run::InferReport& report) 
 
 void infer(Arguments arguments) {
   run::InferSettings& settings = arguments.settings;
+  if (!arguments.inputs.empty()) arguments.input = data::joined_names(arguments.inputs);
   settings.weights = arguments.weights;
   settings.input = arguments.input;
   settings.output = arguments.output;
@@ -242,11 +245,10 @@ void declare_infer(CLI::App& command) {
       ->type_name("PATH");
   add_repeated(command, "--set", settings.model_options,
                "name=value of an option of the model, where no run says it; may be repeated", "NAME=VALUE");
-  command
-      .add_option("--input", arguments->input,
-                  "the data: files, folders, patterns, @LIST (docs/your-data.md)")
-      ->type_name("PATH");
+  add_data_option(command, "--input", arguments->inputs,
+                  "the data: files, folders, patterns, @LIST, NAME=PATH:ARRAY (docs/your-data.md)");
   add_skip_broken_option(command, settings.skip_broken);
+  add_crop_option(command, settings.crop);
   add_tokenizer_option(command, settings.tokenizer);
   command
       .add_option("--output", arguments->output,

@@ -11,6 +11,7 @@
 #include "superstep/cli/shared/heeded_options.h"
 #include "superstep/cli/shared/model_options.h"
 #include "superstep/cli/shared/outcome.h"
+#include "superstep/file/source/paths.h"
 #include "superstep/run/ranks/communicator.h"
 
 namespace superstep::cli {
@@ -18,7 +19,8 @@ namespace {
 
 struct Arguments {
   run::SampleSettings settings;
-  std::string data, out, methods = "nuts", prior = "1";
+  std::vector<std::string> data;
+  std::string out, methods = "nuts", prior = "1";
   double noise = 0;
 };
 
@@ -167,7 +169,7 @@ std::vector<Metric> metrics_of(const run::SampleReport& report) {
 
 void sample(Arguments arguments) {
   run::SampleSettings& settings = arguments.settings;
-  settings.model.data = arguments.data;
+  if (!arguments.data.empty()) settings.model.data = data::joined_names(arguments.data);
   settings.methods = split(arguments.methods, ',');
   settings.prior = run::prior_from_text(arguments.prior);
   if (arguments.noise > 0) settings.noise = arguments.noise;
@@ -264,12 +266,10 @@ void declare_windows(CLI::App& command, run::Windows& windows) {
 
 void declare_model(CLI::App& command, Arguments& arguments) {
   run::TrainSettings& model = arguments.settings.model;
-  command
-      .add_option(
-          "--data", arguments.data,
-          "files, folders, patterns, @LIST (docs/your-data.md); without it data are generated in memory")
-      ->type_name("PATH");
+  add_data_option(command, "--data", arguments.data,
+                  "files, folders, patterns, @LIST, NAME=PATH:ARRAY (docs/your-data.md); default: generated");
   add_skip_broken_option(command, model.skip_broken);
+  add_crop_option(command, model.crop);
   command.add_option("--samples", model.samples, "use so many samples")->type_name("N")->check(positive());
   command
       .add_option("--loss", model.loss,

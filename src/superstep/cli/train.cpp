@@ -19,8 +19,10 @@
 #include "superstep/cli/shared/model_options.h"
 #include "superstep/cli/shared/outcome.h"
 #include "superstep/cli/shared/quality.h"
+#include "superstep/cli/shared/run_folder.h"
 #include "superstep/file/source/paths.h"
 #include "superstep/lab/formats/training_log.h"
+#include "superstep/lab/profile/explain.h"
 #include "superstep/run/ranks/communicator.h"
 #include "superstep/run/train/run_directory.h"
 #include "superstep/run/train/train_resume.h"
@@ -31,14 +33,15 @@ namespace {
 
 struct Arguments {
   run::TrainSettings settings;
-  std::string data, out, resume, until, mllog;
+  std::string out, resume, until, mllog;
+  std::vector<std::string> data;
   double checkpoint_seconds = 30;
   std::string memory_limit, data_memory;
   int data_threads = 0;
   std::vector<std::string> given;  // options of the command line, by name
   std::string exchange = "overlapped";
   std::string validate;
-  bool no_augment = false, explain = false, tune = false;
+  bool no_augment = false, explain = false, tune = false, no_out = false;
 };
 
 constexpr const char* examples =
@@ -47,7 +50,7 @@ constexpr const char* examples =
     "  superstep train braggnn --samples 20000 --until error_px_mean=0.05\n"
     "  superstep train braggnn --resume run/          after Ctrl-C, a crash or a power cut\n"
     "  superstep train braggnn --resume run/ --epochs 40      further than was planned\n"
-    "  superstep train mlp --steps 500 --batch 1024 --explain\n"
+    "  superstep train mlp --steps 500 --batch 1024 --no-out --explain\n"
     "  superstep train model.onnx --loss mse --data pairs.h5 --optimizer adam --out run/    a model of your "
     "own\n"
     "  superstep train model.onnx --data pairs.h5 --schedule cosine:warm_up=2 --patience 10 --ema 0.999\n"
@@ -72,6 +75,7 @@ void complete_resumed(Arguments& arguments) {
   for (const auto& [given, option, why] :
        {std::tuple(!arguments.mllog.empty(), "--mllog", "a resumed run cannot have a log of its whole time"),
         {!arguments.out.empty(), "--out", "a resumed run goes on in its own folder"},
+        {arguments.no_out, "--no-out", "a resumed run goes on in its own folder"},
         {arguments.tune, "--tune", "a resumed run keeps the micro-batch that it was begun with"}})
     if (given) throw Error(ErrorCode::invalid_argument, why, option, fmt::format("leave {} away", option));
   const run::TrainSettings asked = arguments.settings;
@@ -112,11 +116,14 @@ void complete(Arguments& arguments) {
   refuse_replicas_on_devices(arguments);
   if (!arguments.memory_limit.empty())
     arguments.settings.memory_limit = number_of_bytes(arguments.memory_limit).value_or(0);
-  arguments.settings.data = arguments.data;
+  if (!arguments.data.empty()) arguments.settings.data = data::joined_names(arguments.data);
   arguments.settings.augment = !arguments.no_augment;
   if (arguments.settings.replicas == 0) arguments.settings.replicas = thread_count();
   if (!arguments.until.empty()) arguments.settings.until = run::parse_until(arguments.until);
-  if (!arguments.resume.empty()) complete_resumed(arguments);
+  if (!arguments.resume.empty())
+    complete_resumed(arguments);
+  else if (arguments.out.empty() && !arguments.no_out)
+    arguments.out = new_run_folder(arguments.settings.workload);
 }
 
 void print_report(const Arguments& arguments, const run::TrainReport& report,
@@ -146,28 +153,46 @@ std::unique_ptr<lab::TrainingLog> open_log(const Arguments& arguments) {
                                             run::launched_size());
 }
 
+// Before the first step, when nothing is wrong with the call: where the run is kept that nobody named, and
+// the plan, whose reader may stop here. Standard output may be a pipe.
+void tell_beginning(const Arguments& arguments, const target::PlanSummary& plan) {
+  if (run::launched_rank() > 0) return;
+  // What it says at the end says it in any case.
+  const bool tells = !common().quiet && common().progress != "none";
+  if (tells && !arguments.no_out && !was_given(arguments.given, "--out") && arguments.resume.empty())
+    fmt::print(stderr, "superstep: the run is kept in {} (--no-out keeps nothing)\n", arguments.out);
+  if (!arguments.explain) return;
+  fmt::print("the plan\n{}\n", explain(plan));
+  std::fflush(stdout);
+}
+
+run::TrainOptions options_of(const Arguments& arguments, run::TrainObserver* log) {
+  return {.out = arguments.out,
+          .resume = !arguments.resume.empty(),
+          .checkpoint_seconds = arguments.checkpoint_seconds,
+          .measure_steps = arguments.explain,
+          .tune = arguments.tune,
+          .observer = log,
+          .exchange = run::exchange_mode_from_name(arguments.exchange),
+          .validate = arguments.validate,
+          .data_memory = static_cast<double>(number_of_bytes(arguments.data_memory).value_or(0)),
+          .data_threads = arguments.data_threads,
+          .tell =
+              [](const std::string& line) {
+                if (!common().quiet) fmt::print(stderr, "superstep: {}\n", line);
+              },
+          .planned = [&arguments](const target::PlanSummary& plan) { tell_beginning(arguments, plan); }};
+}
+
 void train(Arguments arguments) {
   complete(arguments);
   const std::unique_ptr<lab::TrainingLog> log = open_log(arguments);
-  const run::TrainReport report =
-      run::train(arguments.settings,
-                 {.out = arguments.out,
-                  .resume = !arguments.resume.empty(),
-                  .checkpoint_seconds = arguments.checkpoint_seconds,
-                  .measure_steps = arguments.explain,
-                  .tune = arguments.tune,
-                  .observer = log.get(),
-                  .exchange = run::exchange_mode_from_name(arguments.exchange),
-                  .validate = arguments.validate,
-                  .data_memory = static_cast<double>(number_of_bytes(arguments.data_memory).value_or(0)),
-                  .data_threads = arguments.data_threads,
-                  .tell = [](const std::string& line) {
-                    if (!common().quiet) fmt::print(stderr, "superstep: {}\n", line);
-                  }});
+  const run::TrainReport report = run::train(arguments.settings, options_of(arguments, log.get()));
   const std::optional<run::Quality> quality =
       judge_training(arguments.settings.workload, report, arguments.out);
   if (!common().quiet) print_report(arguments, report, quality);
-  if (arguments.explain) fmt::print("{}", explain(report.plan));
+  if (arguments.explain && lab::is_timed(report.plan))
+    fmt::print("\nthe steps as they took\n{}", explain(report.plan));
   nlohmann::json config = run::to_json(arguments.settings);
   config["recipe"] = report.recipe.substr(0, report.recipe.find(':'));
   config["plan"] = {{"batch", report.plan.batch}, {"micro_batch", report.plan.micro_batch}};
@@ -327,12 +352,10 @@ void declare_train(CLI::App& command) {
       .add_option("workload", arguments->settings.workload,
                   "what to train: superstep list workloads, or a model file (.onnx)")
       ->required();
-  command
-      .add_option(
-          "--data", arguments->data,
-          "files, folders, patterns, @LIST (docs/your-data.md); without it data are generated in memory")
-      ->type_name("PATH");
+  add_data_option(command, "--data", arguments->data,
+                  "files, folders, patterns, @LIST, NAME=PATH:ARRAY (docs/your-data.md); default: generated");
   add_skip_broken_option(command, arguments->settings.skip_broken);
+  add_crop_option(command, arguments->settings.crop);
   add_tokenizer_option(command, arguments->settings.tokenizer);
   command
       .add_option(
@@ -352,8 +375,11 @@ void declare_train(CLI::App& command) {
           "--validate", arguments->validate,
           "samples to judge by: a number, a share (0.1, 10%) or all (default: 10000 at most; --until: all)")
       ->type_name("N|SHARE|all");
-  command.add_option("--out", arguments->out, "the run's folder: configuration, log, checkpoints, model")
-      ->type_name("DIR");
+  auto* out = command.add_option("--out", arguments->out,
+                                 "the run's folder: configuration, log, checkpoints, model (default: "
+                                 "runs/NAME-DATE here)");
+  out->type_name("DIR");
+  command.add_flag("--no-out", arguments->no_out, "keep nothing of the run")->excludes(out);
   command
       .add_option(
           "--resume", arguments->resume,

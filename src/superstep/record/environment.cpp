@@ -145,6 +145,17 @@ json settings() {
   return found;
 }
 
+// What a batch system says of the job that this is part of; no names of hosts. Null: it is part of none.
+json job() {
+  json found = json::object();
+  for (const char* name :
+       {"SLURM_JOB_ID", "SLURM_STEP_ID", "SLURM_JOB_PARTITION", "SLURM_JOB_NUM_NODES", "SLURM_NTASKS",
+        "SLURM_STEP_NUM_TASKS", "SLURM_PROCID", "SLURM_CPUS_PER_TASK", "SLURM_CPU_BIND_TYPE",
+        "SLURM_MEM_PER_NODE", "SLURM_MEM_PER_CPU", "PBS_JOBID", "PBS_NP", "LSB_JOBID", "LSB_DJOB_NUMPROC"})
+    if (const char* value = std::getenv(name)) found[name] = value;
+  return found.empty() ? json(nullptr) : found;
+}
+
 json library_versions() {
   return {{"libc", gnu_get_libc_version()},
           {"fmt", FMT_VERSION},
@@ -201,7 +212,8 @@ nlohmann::json environment_record(int threads, const HostLoad* load) {
   json record{{"date", iso_time()},
               {"program", program_record()},
               {"host", host_record()},
-              {"placement", {{"threads", threads}, {"affinity", affinity()}, {"numa_policy", nullptr}}},
+              {"placement",
+               {{"threads", threads}, {"affinity", affinity()}, {"numa_policy", nullptr}, {"job", job()}}},
               {"device", json::array()},
               {"software", software_record()},
               {"data", json::object()}};

@@ -93,7 +93,8 @@ std::shared_ptr<const UserModel> open_user_model(const TrainSettings& settings) 
                         .choice = {.train = settings.train, .freeze = settings.freeze},
                         .data = settings.data,
                         .allow_not_finite = settings.allow_nan,
-                        .skip_broken = settings.skip_broken});
+                        .skip_broken = settings.skip_broken,
+                        .crop = settings.crop});
 }
 
 // The recipe's rate for a batch.

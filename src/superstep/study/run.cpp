@@ -60,6 +60,7 @@ Kept done(const Job& job, const Shares& shares, int threads) {
     kept.words.insert(kept.words.end(), {"--threads", fmt::format("{}", threads)});
   std::vector<std::string> words = kept.words;
   words.emplace_back("--quiet");
+  if (job.way == Way::train) words.emplace_back("--no-out");
   try {
     kept.results = lab::run_in_process(words);
   } catch (const Error& error) {

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
+#include "superstep/file/source/fit.h"
 #include "superstep/file/source/forms.h"
 #include "superstep/workload/field_rows.h"
 #include "superstep/workload/metrics.h"
@@ -73,6 +74,7 @@ data::SourceRequest request_of(const TableSpec& spec, const TaskSettings& settin
   for (const data::Field& field : generator->fields())
     if (std::ranges::binary_search(known, field.name))
       request.wanted.push_back({.name = field.name, .type = field.type, .row = Shape(field.shape)});
+  if (spec.inputs.size() == 1) request.unnamed = spec.inputs[0].field;
   return request;
 }
 
@@ -92,7 +94,7 @@ std::size_t require_field(const data::SampleSource& source, const data::Field& f
   for (const std::int64_t extent : field.shape) wanted.push_back(extent < 0 ? "any" : std::to_string(extent));
   throw Error(ErrorCode::bad_file,
               fmt::format("its shape is {}, not [{}]", to_string(array.shape()), fmt::join(wanted, ",")),
-              source.place(at, 0));
+              source.place(at, 0), data::hint_to_fit(array, field.shape.extents()));
 }
 
 std::string advice_for_classes(const TableSpec& spec, std::int64_t classes) {
@@ -110,11 +112,19 @@ void require_named_classes(const TableSpec& spec, const data::SampleSource& sour
                 source.place(label, 0), advice_for_classes(spec, found));
 }
 
+std::vector<data::WantedRow> wanted_rows(const data::SourceRequest& request) {
+  std::vector<data::WantedRow> rows;
+  for (const data::SourceArray& wanted : request.wanted) rows.push_back({wanted.name, wanted.row.extents()});
+  return rows;
+}
+
 // Held where they fit into the memory for data, and where all samples must be seen before the first is given.
 FieldRows read(const TableSpec& spec, const TaskSettings& settings) {
+  const data::SourceRequest request = request_of(spec, settings);
   const std::shared_ptr<const data::SampleSource> source =
-      settings.tokenizer.empty() ? data::open_source(settings.data, request_of(spec, settings))
-                                 : open_texts(settings.data, settings.tokenizer, request_of(spec, settings));
+      data::fitted(settings.tokenizer.empty() ? data::open_source(settings.data, request)
+                                              : open_texts(settings.data, settings.tokenizer, request),
+                   wanted_rows(request), settings.crop);
   std::vector<data::SampleRows::Column> columns;
   std::vector<std::string> names;
   std::int64_t samples = -1;

@@ -34,6 +34,7 @@ struct TaskSettings {
   double data_memory = 0;    // bytes that samples of a file may take; more are read as they are wanted. 0: a
                              // quarter of what is free
   bool skip_broken = false;  // samples that cannot be read are left out, and told in Task::notes()
+  bool crop = false;         // of larger pictures than the model takes the middle is taken
   std::filesystem::path tokenizer = {};  // that makes tokens of `data`, which are texts; empty: they are none
 };
 

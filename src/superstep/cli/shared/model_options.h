@@ -48,6 +48,21 @@ inline void add_skip_broken_option(CLI::App& command, bool& skips) {
   command.add_flag("--skip-broken", skips, "leave out samples that cannot be read, and say which");
 }
 
+inline void add_crop_option(CLI::App& command, bool& crops) {
+  command
+      .add_option_function<std::string>(
+          "--crop", [&crops](const std::string&) { crops = true; },
+          "center: take the middle of pictures that are larger than the model's")
+      ->type_name("center")
+      ->check(CLI::IsMember({"center"}));
+}
+
+// Files, or arrays with names; given several times, all of them together.
+inline CLI::Option* add_data_option(CLI::App& command, const char* name, std::vector<std::string>& paths,
+                                    const char* help) {
+  return add_repeated(command, name, paths, help, "PATH");
+}
+
 inline void add_tokenizer_option(CLI::App& command, std::filesystem::path& tokenizer) {
   command
       .add_option(

@@ -11,6 +11,7 @@
 #include "superstep/base/error.h"
 #include "superstep/base/file.h"
 #include "superstep/base/system/regular_file.h"
+#include "superstep/file/source/paths.h"
 
 namespace superstep::cli {
 namespace {
@@ -36,12 +37,25 @@ bool are_one_file(const std::filesystem::path& a, const std::filesystem::path& b
              fs::weakly_canonical(fs::absolute(b, none), none);
 }
 
+// Of a pattern, several names, or arrays with names.
+bool is_read_of(const std::string& given, const std::filesystem::path& path) {
+  if (given.find_first_of("=:*?[{@") == std::string::npos || !data::are_there(given)) return false;
+  return std::ranges::any_of(data::named_paths(given), [&](const std::filesystem::path& each) {
+    return are_one_file(each, path, false);
+  });
+}
+
 // What is written in place of what the call reads, or writes, too, is lost.
 void refuse_shared(const CLI::App& command, const CLI::Option& output, const std::string& path) {
   for (const CLI::Option* const option : command.get_options()) {
     if (option == &output || option->count() == 0) continue;
     for (const std::string& given : option->results())
-      if (are_one_file(given, path, names_output(*option)))
+      if (is_read_of(given, path))
+        throw Error(ErrorCode::invalid_argument,
+                    fmt::format("is one of the files that are read by {}: it would be overwritten",
+                                option->get_name()),
+                    path, "name another file to write");
+      else if (are_one_file(given, path, names_output(*option)))
         throw Error(ErrorCode::invalid_argument,
                     fmt::format("{} and {} are the same file: it would be overwritten", option->get_name(),
                                 output.get_name()),

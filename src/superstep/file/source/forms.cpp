@@ -15,6 +15,7 @@
 #include "superstep/file/records/tar.h"
 #include "superstep/file/source/array_forms.h"
 #include "superstep/file/source/joined_source.h"
+#include "superstep/file/source/named_source.h"
 #include "superstep/file/source/paths.h"
 #include "superstep/file/zarr/zarr_form.h"
 
@@ -78,16 +79,8 @@ std::vector<fs::path> files_in(const fs::path& folder) {
   return files;
 }
 
-}  // namespace
-
-std::span<const SourceForm> source_forms() { return forms; }
-
-const SourceForm* form_for(const fs::path& path) {
-  const auto found = std::ranges::find_if(forms, [&](const SourceForm& form) { return form.takes(path); });
-  return found == std::end(forms) ? nullptr : found;
-}
-
-std::unique_ptr<SampleSource> open_source(const fs::path& given, const SourceRequest& request) {
+// Several files are one behind the other.
+std::unique_ptr<SampleSource> open_files(const fs::path& given, const SourceRequest& request) {
   std::vector<std::unique_ptr<SampleSource>> parts;
   std::vector<std::string> files;
   const auto open = [&](const fs::path& file, const SourceForm& form) {
@@ -104,6 +97,22 @@ std::unique_ptr<SampleSource> open_source(const fs::path& given, const SourceReq
       for (const fs::path& file : files_in(path)) open(file, *form_for(file));
   }
   return joined_sources(std::move(parts), std::move(files));
+}
+
+}  // namespace
+
+std::span<const SourceForm> source_forms() { return forms; }
+
+const SourceForm* form_for(const fs::path& path) {
+  const auto found = std::ranges::find_if(forms, [&](const SourceForm& form) { return form.takes(path); });
+  return found == std::end(forms) ? nullptr : found;
+}
+
+std::unique_ptr<SampleSource> open_source(const fs::path& given, const SourceRequest& request) {
+  const std::vector<NamedArray> named = named_arrays(given);
+  std::unique_ptr<SampleSource> source =
+      named.empty() ? open_files(given, request) : open_named(named, request, open_files);
+  return request.unnamed.empty() ? std::move(source) : named_as(std::move(source), request.unnamed);
 }
 
 bool has_array(const fs::path& given, std::string_view name) {

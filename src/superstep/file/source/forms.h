@@ -26,7 +26,8 @@ std::span<const SourceForm> source_forms();
 // The form that takes a path; null: none does.
 const SourceForm* form_for(const std::filesystem::path& path);
 
-// What `given` names (file/source/paths.h), by its form; several files are one source, one behind the other.
+// What `given` names (file/source/paths.h), by its form; several files are one source, one behind the other,
+// and named arrays are one beside the other.
 // Throws Error (not_found, bad_file, unsupported) with the forms that there are.
 std::unique_ptr<SampleSource> open_source(const std::filesystem::path& given,
                                           const SourceRequest& request = {});

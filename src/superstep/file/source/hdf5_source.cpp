@@ -8,6 +8,7 @@
 #include "superstep/file/hdf5/nexus.h"
 #include "superstep/file/source/array_forms.h"
 #include "superstep/file/source/chunked_rows.h"
+#include "superstep/file/source/fit.h"
 #include "superstep/file/source/row_reader.h"
 
 namespace superstep::data {
@@ -64,15 +65,14 @@ class RowsOfDataSet : public RowReader {
   mutable std::unique_ptr<RowReader> reader_;
 };
 
-// The wanted array that is to be read from a data set of another name: the first that the file has none for,
-// of as many elements a row. Null: there is none.
+// The wanted array that is to be read from a data set of another name: the first that the file has none for
+// and that its rows fit, be it after they were cut. Null: there is none.
 const SourceArray* wanted_for(const SourceArray& signal, std::span<const DataSetInfo> data_sets,
                               const SourceRequest& request) {
   for (const SourceArray& wanted : request.wanted) {
     const bool there =
         std::ranges::any_of(data_sets, [&](const DataSetInfo& info) { return info.name == wanted.name; });
-    if (!there && wanted.row.rank() > 0 && wanted.row.element_count() == signal.row.element_count())
-      return &wanted;
+    if (!there && wanted.row.rank() > 0 && fit_to(signal, wanted.row.extents(), true)) return &wanted;
   }
   return nullptr;
 }
@@ -83,7 +83,21 @@ std::string signal_for(const Hdf5File& file, std::span<const DataSetInfo> data_s
   const auto there = [&](const SourceArray& wanted) {
     return std::ranges::any_of(data_sets, [&](const DataSetInfo& info) { return info.name == wanted.name; });
   };
-  return std::ranges::all_of(request.wanted, there) ? "" : nexus_signal(file, data_sets);
+  const bool asked = !request.signal.empty() && !there({.name = request.signal, .row = {}});
+  return !asked && std::ranges::all_of(request.wanted, there) ? "" : nexus_signal(file, data_sets);
+}
+
+// The signal under the name that is wanted, and in rows of the shape that is, where it has as many elements.
+void name_signal(SourceArray& array, std::span<const DataSetInfo> data_sets, const SourceRequest& request,
+                 ArraySource& source) {
+  const SourceArray* wanted = wanted_for(array, data_sets, request);
+  const std::string name = !request.signal.empty() ? request.signal : wanted ? wanted->name : array.name;
+  if (name == array.name) return;
+  source.add_note(fmt::format("{}: '{}' is the file's signal by NeXus, '{}'", source.where(), printable(name),
+                              printable(array.name)));
+  array.name = name;
+  const auto fit = wanted ? fit_to(array, wanted->row.extents(), false) : std::nullopt;
+  if (fit && !fit->one_sample) array.row = fit->row;
 }
 
 }  // namespace
@@ -105,12 +119,7 @@ std::unique_ptr<SampleSource> open_hdf5_source(const std::filesystem::path& path
     if (info.complex && info.shape.rank() == 1)
       array = {.name = info.name, .type = *info.type, .row = info.shape, .rows = 1, .single = true};
     auto rows = std::make_unique<RowsOfDataSet>(file, stable, array);
-    if (const SourceArray* wanted = info.name == signal ? wanted_for(array, data_sets, request) : nullptr) {
-      source->add_note(fmt::format("{}: '{}' is the file's signal by NeXus, '{}'", path.string(),
-                                   printable(wanted->name), printable(info.name)));
-      array.name = wanted->name;
-      array.row = wanted->row;
-    }
+    if (info.name == signal) name_signal(array, data_sets, request, *source);
     source->add(array, std::move(rows));
   }
   return source;

@@ -116,16 +116,90 @@ void name_all(const std::string& given, const fs::path& folder, int level, Paths
   std::ranges::copy(fitting(path), std::back_inserter(names));
 }
 
+bool plain_are_there(const fs::path& given) {
+  try {
+    Paths names;
+    name_all(given.string(), {}, 0, names);
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+// "x" of "x=scan.h5"; empty where no such name is in front: those of files may hold a '=' behind a folder.
+std::string name_before(const std::string& part) {
+  const std::size_t equals = part.find('=');
+  const bool plain = equals != std::string::npos && equals > 0 &&
+                     part.substr(0, equals).find_first_of("/*?{}@") == std::string::npos;
+  return plain ? part.substr(0, equals) : "";
+}
+
+// PATH or PATH:ARRAY.
+NamedArray array_at(std::string name, const std::string& place) {
+  const std::size_t first = place.find(':');
+  if (first == std::string::npos || plain_are_there(place)) return {std::move(name), place, ""};
+  for (std::size_t colon = first; colon != std::string::npos; colon = place.find(':', colon + 1))
+    if (plain_are_there(place.substr(0, colon)))
+      return {std::move(name), place.substr(0, colon), place.substr(colon + 1)};
+  return {std::move(name), place.substr(0, first), place.substr(first + 1)};
+}
+
+// "x=a,b=c.npy" where there is a file of the name "a,b=c.npy".
+bool goes_on(const std::string& before, const std::string& part) {
+  const std::string name = name_before(before);
+  return plain_are_there(before.substr(name.empty() ? 0 : name.size() + 1) + "," + part);
+}
+
+void refuse_twice(const std::vector<NamedArray>& arrays, const std::string& given) {
+  for (std::size_t i = 0; i < arrays.size(); ++i)
+    for (std::size_t k = 0; k < i; ++k)
+      if (arrays[i].name == arrays[k].name)
+        throw Error(ErrorCode::invalid_argument, fmt::format("'{}' is given twice", arrays[i].name), given,
+                    "several files of one array are a pattern, or x={a.h5,b.h5}:NAME");
+}
+
 }  // namespace
+
+std::vector<NamedArray> named_arrays(const fs::path& given) {
+  const std::string text = given.string();
+  if (text.empty() || text[0] == '@' || text.find_first_of("=:") == std::string::npos ||
+      plain_are_there(given))
+    return {};
+  std::vector<std::string> parts;
+  for (const std::string& part : parts_of(text))
+    if (parts.empty() || (!name_before(part).empty() && !goes_on(parts.back(), part)))
+      parts.push_back(part);
+    else
+      parts.back() += "," + part;  // a comma of the path's own
+  std::vector<NamedArray> arrays;
+  for (const std::string& part : parts) {
+    const std::string name = name_before(part);
+    arrays.push_back(array_at(name, name.empty() ? part : part.substr(name.size() + 1)));
+  }
+  if (arrays[0].name.empty() &&
+      (arrays.size() > 1 || arrays[0].array.empty() || !plain_are_there(arrays[0].path)))
+    return {};
+  refuse_twice(arrays, text);
+  return arrays;
+}
 
 std::vector<fs::path> named_paths(const fs::path& given) {
   Paths names;
-  name_all(given.string(), {}, 0, names);
+  const std::vector<NamedArray> arrays = named_arrays(given);
+  if (arrays.empty()) name_all(given.string(), {}, 0, names);
+  for (const NamedArray& array : arrays) {
+    Paths own;
+    name_all(array.path.string(), {}, 0, own);
+    for (fs::path& path : own)
+      if (std::ranges::find(names, path) == names.end()) names.push_back(std::move(path));
+  }
   return names;
 }
 
 fs::path joined_names(std::span<const std::string> names) {
   if (names.size() == 1) return names[0];
+  if (std::ranges::all_of(names, [](const std::string& name) { return !name_before(name).empty(); }))
+    return fmt::format("{}", fmt::join(names, ","));
   for (const std::string& name : names)
     if (name.find_first_of("{},") != std::string::npos)
       throw Error(ErrorCode::invalid_argument, "a name with { } or a comma among several", name,

@@ -17,6 +17,10 @@ struct SourceRequest {
   std::vector<SourceArray> wanted = {};
   std::map<std::string, std::string> options = {};  // of the forms, by name: "tokenizer"
   bool skip_broken = false;                         // samples that cannot be read are left out and told
+  // The name under which the only array of what has no names (npy, PATH:ARRAY) is wanted; empty: none.
+  std::string unnamed = {};
+  // The name under which the signal of a NeXus file is wanted, whatever its shape; empty: as `wanted` says.
+  std::string signal = {};
 };
 
 }  // namespace superstep::data

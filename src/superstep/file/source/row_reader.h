@@ -47,6 +47,7 @@ class ArraySource : public SampleSource {
   void add_other(std::string what) { others_.push_back(std::move(what)); }
   void add_note(std::string note) { notes_.push_back(std::move(note)); }
 
+  const std::string& where() const { return where_; }
   const std::vector<SourceArray>& arrays() const override { return arrays_; }
   void read(std::span<const std::int64_t> rows, std::span<const RowsTo> arrays) const override;
   std::string place(std::size_t array, std::int64_t row) const override;

@@ -49,7 +49,8 @@ double recipe_samples_of(const AdviseSettings& settings, const run::Model& model
                                                            .seed = settings.model.seed,
                                                            .model_options = model.settings().model_options,
                                                            .pool = &pool,
-                                                           .skip_broken = settings.model.skip_broken});
+                                                           .skip_broken = settings.model.skip_broken,
+                                                           .crop = settings.model.crop});
   return model.settings().epochs * static_cast<double>(task->training_count());
 }
 

@@ -48,10 +48,13 @@ record::Result run_once(const ScaleSettings& settings, int ranks, const fs::path
   const fs::path json = folder / "result.json";
   const std::int64_t batch = batch_of(settings, ranks);
   LaunchSettings launch{.ranks = ranks, .arguments = {}, .launcher = settings.launcher, .folder = folder};
-  launch.arguments = {"train",       settings.workload,     "--steps",   std::to_string(settings.steps),
-                      "--batch",     std::to_string(batch), "--threads", std::to_string(settings.threads),
-                      "--precision", settings.precision,    "--json",    json.string(),
-                      "--quiet"};
+  launch.arguments = {"train",       settings.workload,
+                      "--steps",     std::to_string(settings.steps),
+                      "--batch",     std::to_string(batch),
+                      "--threads",   std::to_string(settings.threads),
+                      "--precision", settings.precision,
+                      "--json",      json.string(),
+                      "--quiet",     "--no-out"};
   if (settings.samples > 0)
     launch.arguments.insert(launch.arguments.end(), {"--samples", std::to_string(settings.samples)});
   launch_ranks_or_throw(launch, fmt::format("{} on {} ranks", settings.workload, ranks));

@@ -44,6 +44,7 @@ Samples open_samples(const run::TrainSettings& settings, const run::Model& model
                                    .labels_required = false,
                                    .pool = &pool,
                                    .skip_broken = settings.skip_broken,
+                                   .crop = settings.crop,
                                    .tokenizer = settings.tokenizer}),
                   {},
                   {}};

@@ -162,7 +162,8 @@ BraggDataset BraggDataset::open(const std::filesystem::path& path, const BraggDa
 }
 
 void BraggDataset::read_patches(const std::filesystem::path& path) {
-  const std::shared_ptr<const SampleSource> source = open_source(path);
+  const std::shared_ptr<const SampleSource> source =
+      open_source(path, {.unnamed = "patch", .signal = "patch"});
   const std::size_t patch = require_array(*source, "patch", path.string());
   const std::string where = source->place(patch, 0);
   margin_ = margin_for(path, where, stored_size(*source, patch), settings_.patch_size);

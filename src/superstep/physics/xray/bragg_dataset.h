@@ -45,6 +45,10 @@ class BraggDataset {
   int patch_size() const { return settings_.patch_size; }
   bool has_labels() const { return !positions_.empty(); }
   bool reads_as_it_goes() const { return stored_ && !stored_->held(); }  // of a file that is too large
+  // Of the file's form, for people.
+  std::vector<std::string> notes() const {
+    return stored_ ? stored_->source().notes() : std::vector<std::string>();
+  }
   ForcedOrder forced_order() const { return stored_ ? stored_->forced_order() : ForcedOrder(); }
   bool can_shift() const { return margin_ > 0; }  // is there room for the augmentation?
   // How many samples come from the first `share` of the file's rows: the published split, without

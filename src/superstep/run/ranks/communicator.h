@@ -52,8 +52,9 @@ Communicator& communicator();
 // What the launcher says, without starting anything: 0 and 1 for a program that was started alone.
 int launched_rank();
 int launched_size();
-bool launched_by_pmix();  // which does not say how many there are
-bool has_ranks();         // was the program built with MPI?
+bool launched_by_pmix();      // which does not say how many there are
+bool has_ranks();             // was the program built with MPI?
+std::string ranks_library();  // "Open MPI v4.1.4"; empty: none. Starts nothing.
 
 // The implementation that the build has chosen; internal.
 std::unique_ptr<Communicator> make_communicator();

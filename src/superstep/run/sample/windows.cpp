@@ -138,7 +138,8 @@ class Sliding {
                                        .seed = settings_.model.seed,
                                        .model_options = model.settings().model_options,
                                        .pool = &pool_,
-                                       .skip_broken = settings_.model.skip_broken});
+                                       .skip_broken = settings_.model.skip_broken,
+                                       .crop = settings_.model.crop});
     const Posterior posterior(model, settings_.prior, settings_.noise);
     const auto data = posterior.data(*task, settings_.windows.stride);
     keep_config(out_, settings_);

@@ -184,6 +184,7 @@ std::vector<std::string> outside_of_training(const Task& task, const Weights& we
                                                       .model_options = training.model_options,
                                                       .pool = &pool,
                                                       .skip_broken = training.skip_broken,
+                                                      .crop = training.crop,
                                                       .tokenizer = training.tokenizer});
   return task.outside(*learnt_from);
 }
@@ -274,6 +275,7 @@ std::unique_ptr<Task> input_of(const InferSettings& settings, const Model& model
                           .labels_required = false,
                           .pool = &pool,
                           .skip_broken = settings.skip_broken,
+                          .crop = settings.crop,
                           .tokenizer = settings.tokenizer});
 }
 
@@ -287,6 +289,7 @@ InferReport infer(const InferSettings& given) {
   TrainSettings model_settings = model_settings_of(settings, weights);
   model_settings.data = settings.input;
   model_settings.skip_broken = settings.skip_broken;
+  model_settings.crop = settings.crop;
   model_settings.tokenizer = settings.tokenizer;
   const Model model(model_settings);
   settings.passes = passes_of(settings, model);

@@ -24,6 +24,7 @@ struct InferSettings {
                                     // wrote; empty: initial weights (for throughput alone)
   std::filesystem::path input;      // empty: generated data
   bool skip_broken = false;         // samples of it that cannot be read are left out
+  bool crop = false;                // of larger pictures than the model takes the middle is taken
   std::filesystem::path tokenizer;  // that makes tokens of it, where it is texts; empty: it is none
   std::filesystem::path output;  // .h5, .npz, .npy (one output), .safetensors, a table where the task has one
                                  // (.csv); empty: nothing is written

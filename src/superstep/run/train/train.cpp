@@ -59,6 +59,7 @@ class Training {
     compile();
     open_folder();
     look_at_inputs();
+    if (options_.planned) options_.planned(executable_->summary());
     tell_model();
     tell_beginning();
   }
@@ -119,6 +120,7 @@ class Training {
                              .pool = &pool_,
                              .data_memory = options_.data_memory,
                              .skip_broken = settings_.skip_broken,
+                             .crop = settings_.crop,
                              .tokenizer = settings_.tokenizer});
   }
 

@@ -39,6 +39,8 @@ struct TrainOptions {
   // Told before the first step, a line each: what of a model file is trained, and for which batch it will be
   // written; and at the end, where not all samples were validated on.
   std::function<void(const std::string&)> tell = {};
+  // Given what was compiled, before the first step and before anything is told.
+  std::function<void(const target::PlanSummary&)> planned = {};
 };
 
 struct TrainReport {

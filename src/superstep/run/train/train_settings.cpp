@@ -27,6 +27,7 @@ json to_json(const TrainSettings& s) {
               {"data", s.data.string()},
               {"allow_nan", s.allow_nan},
               {"skip_broken", s.skip_broken},
+              {"crop", s.crop ? "center" : ""},
               {"tokenizer", s.tokenizer.string()},
               {"samples", s.samples},
               {"batch", s.batch},
@@ -66,6 +67,7 @@ TrainSettings train_settings_from_json(const json& object) {
     s.data = object.at("data").get<std::string>();
     s.allow_nan = object.value("allow_nan", false);      // absent from older files
     s.skip_broken = object.value("skip_broken", false);  // absent from older files
+    s.crop = object.value("crop", "") == "center";       // absent from older files
     s.tokenizer = object.value("tokenizer", "");         // absent from older files
     s.samples = object.at("samples");
     s.batch = object.at("batch");

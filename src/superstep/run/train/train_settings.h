@@ -26,6 +26,7 @@ struct TrainSettings {
   std::filesystem::path data;
   bool allow_nan = false;           // of a model file: in the arrays that it is trained on
   bool skip_broken = false;         // samples that cannot be read are left out
+  bool crop = false;                // of larger pictures than the model takes the middle is taken
   std::filesystem::path tokenizer;  // that makes tokens of the data, which are texts; empty: they are none
   std::int64_t samples = 0;
   std::int64_t batch = 0;         // 0: the workload's own

@@ -10,6 +10,7 @@
 #include <numeric>
 
 #include "superstep/file/check.h"
+#include "superstep/file/source/fit.h"
 #include "superstep/file/source/row_reader.h"
 #include "superstep/file/source/sample_rows.h"
 #include "superstep/workload/pictures/pictures.h"
@@ -53,7 +54,21 @@ void require_shape(const data::SampleSource& source, std::size_t at, const Shape
                                     to_string(array.shape()), to_string(sample))
                       : fmt::format("has shape {}, but the model takes {}", to_string(array.shape()),
                                     to_string(sample)),
-              source.place(at, 0));
+              source.place(at, 0), batched ? data::hint_to_fit(array, sample.extents()) : "");
+}
+
+// What is read as samples, by every name that it may have.
+std::vector<data::WantedRow> samples_of(const ArrayTaskSpec& spec) {
+  std::vector<data::WantedRow> wanted;
+  if (spec.one_a_call) return wanted;
+  for (const Input& input : spec.inputs)
+    if (input.batched) wanted.push_back({input.name, input.shape.extents()});
+  for (const Target& target : spec.targets)
+    for (const std::string& name : target.names) {
+      const auto& extents = target.type.shape.extents();
+      wanted.push_back({name, {extents.begin() + 1, extents.end()}});
+    }
+  return wanted;
 }
 
 std::vector<std::int64_t> numbers_below(std::int64_t count) {
@@ -110,7 +125,9 @@ class ArrayTask : public Task {
  public:
   ArrayTask(const ArrayTaskSpec& spec, std::shared_ptr<const data::SampleSource> source,
             const std::string& where, const TaskSettings& settings)
-      : spec_(spec), source_(std::move(source)), where_(where) {
+      : spec_(spec),
+        source_(data::fitted(std::move(source), samples_of(spec), settings.crop)),
+        where_(where) {
     trains_ = settings.labels_required && !spec_.allow_not_finite;
     for (const Input& input : spec_.inputs) take_input(input);
     if (spec_.one_a_call && size_ < 0) size_ = 1;

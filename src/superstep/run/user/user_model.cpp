@@ -69,9 +69,8 @@ Shape without_first(const Shape& shape) {
   return Shape(std::vector<std::int64_t>(shape.extents().begin() + 1, shape.extents().end()));
 }
 
-// The shape of a sample, where the file or `bindings` ("x=-1,3,224,224", "length=64") say all of it.
-std::optional<Shape> known_row(const onnx::Port& port, const std::vector<std::string>& bindings) {
-  if (!has_axes(port)) return std::nullopt;
+// Extents of an input by the file and `bindings` ("x=-1,3,224,224", "length=64"); -1: open.
+std::vector<std::int64_t> extents_with(const onnx::Port& port, const std::vector<std::string>& bindings) {
   std::vector<onnx::Extent> extents = port.extents;
   for (const std::string& assignment : bindings) {
     const std::size_t equals = assignment.find('=');
@@ -84,11 +83,17 @@ std::optional<Shape> known_row(const onnx::Port& port, const std::vector<std::st
       else if (!name.empty() && name == port.extents[axis].symbol && given.size() == 1)
         extents[axis].value = extent_from(given[0], assignment);
   }
-  std::vector<std::int64_t> row;
-  for (std::size_t axis = 1; axis < extents.size(); ++axis) {
-    if (is_open(extents[axis])) return std::nullopt;
-    row.push_back(extents[axis].value);
-  }
+  std::vector<std::int64_t> known;
+  for (const onnx::Extent& extent : extents) known.push_back(is_open(extent) ? -1 : extent.value);
+  return known;
+}
+
+// The shape of a sample, where all of it is known.
+std::optional<Shape> known_row(const onnx::Port& port, const std::vector<std::string>& bindings) {
+  if (!has_axes(port)) return std::nullopt;
+  const std::vector<std::int64_t> extents = extents_with(port, bindings);
+  const std::vector<std::int64_t> row(extents.begin() + 1, extents.end());
+  if (std::ranges::any_of(row, [](std::int64_t extent) { return extent < 0; })) return std::nullopt;
   return Shape(row);
 }
 
@@ -127,7 +132,9 @@ bool is_model_file(const std::string& name) { return name.ends_with(".onnx"); }
 
 UserModel::UserModel(UserModelSettings settings)
     : settings_(std::move(settings)), model_(onnx::Model::open(settings_.file)) {
-  if (!settings_.data.empty()) source_ = data::open_source(settings_.data, wanted_data());
+  if (!settings_.data.empty())
+    source_ =
+        data::fitted(data::open_source(settings_.data, wanted_data()), samples_wanted(), settings_.crop);
   take_given_defaults();
   find_batch();
   for (const std::string& assignment : settings_.shapes) bind(assignment);
@@ -156,6 +163,18 @@ data::SourceRequest UserModel::wanted_data() const {
   const ElementType bytes = row->rank() == 0 ? ElementType::i64 : ElementType::u8;
   request.wanted.push_back({.name = "target", .type = classes ? bytes : ElementType::f32, .row = *row});
   return request;
+}
+
+// Samples of inputs whose first extent is open, as far as their extents are known: arrays that have them with
+// other axes of one element are taken for these. Where first extents are fixed, an axis more numbers calls.
+std::vector<data::WantedRow> UserModel::samples_wanted() const {
+  std::vector<data::WantedRow> wanted;
+  for (const onnx::Port& port : model_.inputs())
+    if (starts_open(port)) {
+      const std::vector<std::int64_t> extents = extents_with(port, settings_.shapes);
+      wanted.push_back({port.name, {extents.begin() + 1, extents.end()}});
+    }
+  return wanted;
 }
 
 // An input with an initialiser is what an array of its name, or a binding of its extents, gives.

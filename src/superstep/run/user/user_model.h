@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "superstep/file/source/fit.h"
 #include "superstep/file/source/request.h"
 #include "superstep/onnx/model.h"
 #include "superstep/run/user/array_task.h"
@@ -33,6 +34,7 @@ struct UserModelSettings {
   std::filesystem::path data;  // arrays by the names of the inputs and of the targets; may be empty
   bool allow_not_finite = false;  // NaN and infinities in arrays that are trained on
   bool skip_broken = false;       // samples that cannot be read are left out
+  bool crop = false;              // of larger pictures than the model takes the middle is taken
 };
 
 // "NODE=100" or "NODE=all", as --bound takes them. Throws Error (invalid_argument).
@@ -90,6 +92,7 @@ class UserModel {
 
   onnx::ImportOptions options(std::int64_t batch) const;
   data::SourceRequest wanted_data() const;
+  std::vector<data::WantedRow> samples_wanted() const;
   onnx::Model::WithInitializers imported(std::int64_t batch) const;
   void take_given_defaults();
   bool is_whole(const onnx::Port& port) const;

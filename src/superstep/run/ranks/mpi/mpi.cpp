@@ -180,16 +180,20 @@ class Library {
 }  // namespace
 
 bool has_ranks() { return true; }
+std::string ranks_library() { return library_name(); }
 
 namespace {
 
-// A launcher of another MPI starts processes that do not find each other.
-void require_all(int found, int launched) {
-  if (launched == 1 || found == launched) return;
+// A launcher of another MPI starts processes that do not find each other. Where it does not say how many
+// there are (PMIx), each but the first finds out by its number.
+void require_all(int found, int launched, int own) {
+  const bool alone = launched == 1 && own >= found;
+  if (!alone && (launched == 1 || found == launched)) return;
   throw Error(
       ErrorCode::unsupported,
       fmt::format("the launcher started {} processes, and the MPI library of this program ({}) connects {}",
-                  launched, library_name(), found == 1 ? "none of them" : fmt::format("{}", found)),
+                  alone ? "several" : fmt::format("{}", launched), library_name(),
+                  found == 1 ? "none of them" : fmt::format("{}", found)),
       "ranks",
       "start it with the mpirun of that library, or with srun --mpi=pmix; processes that are to work "
       "each by itself are started with srun -n 1 or without a launcher");
@@ -198,10 +202,12 @@ void require_all(int found, int launched) {
 }  // namespace
 
 std::unique_ptr<Communicator> make_communicator() {
-  if (launched_size() == 1 && !launched_by_pmix()) return std::make_unique<Alone>();
+  // Before the library starts: alone it says in the environment that it is the first of one.
+  const int launched = launched_size(), own = launched_rank();
+  if (launched == 1 && !launched_by_pmix()) return std::make_unique<Alone>();
   static const Library library;
   auto world = std::make_unique<World>(MPI_COMM_WORLD);
-  require_all(world->size(), launched_size());
+  require_all(world->size(), launched, own);
   return world;
 }
 

@@ -7,6 +7,7 @@
 namespace superstep::run {
 
 bool has_ranks() { return false; }
+std::string ranks_library() { return {}; }
 
 std::unique_ptr<Communicator> make_communicator() {
   if (launched_size() > 1)

@@ -100,6 +100,7 @@ class BraggTask : public Task {
   double reference_seconds() const override { return 0.5; }
 
   bool has_labels() const override { return data_.has_labels(); }
+  std::vector<std::string> notes() const override { return data_.notes(); }
 
   nlohmann::json describe() const override {
     return {{"source", source_},

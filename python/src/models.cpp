@@ -4,6 +4,7 @@
 #include <nanobind/stl/vector.h>
 
 #include "python/src/bindings.h"
+#include "python/src/setting.h"
 #include "python/src/watch.h"
 
 namespace superstep::python {
@@ -17,7 +18,7 @@ struct HeldModel {
 };
 
 std::vector<std::string> texts(nb::dict settings, const char* name) {
-  return nb::cast<std::vector<std::string>>(settings[name]);
+  return setting<std::vector<std::string>>(settings, name);
 }
 
 HeldModel* open(const std::string& what, nb::dict given) {
@@ -27,8 +28,8 @@ HeldModel* open(const std::string& what, nb::dict given) {
   settings.bounds = texts(given, "bounds");
   settings.train = texts(given, "train");
   settings.freeze = texts(given, "freeze");
-  settings.loss = nb::cast<std::string>(given["loss"]);
-  settings.seed = nb::cast<std::uint64_t>(given["seed"]);
+  settings.loss = setting<std::string>(given, "loss");
+  settings.seed = setting<std::uint64_t>(given, "seed");
   return new HeldModel{Watch().call([&] { return superstep::Model(what, settings); })};
 }
 
@@ -51,13 +52,13 @@ NamedValues calibration_of(const superstep::Model& model, nb::dict given) {
 }
 
 CompileSettings compile_settings(const superstep::Model& model, nb::dict given) {
-  return {.batch = nb::cast<std::int64_t>(given["batch"]),
-          .micro_batch = nb::cast<std::int64_t>(given["micro_batch"]),
-          .precision = nb::cast<std::string>(given["precision"]),
-          .target = nb::cast<std::string>(given["target"]),
-          .threads = nb::cast<int>(given["threads"]),
-          .memory_limit = nb::cast<std::size_t>(given["memory_limit"]),
-          .calibration = calibration_of(model, nb::cast<nb::dict>(given["calibration"]))};
+  return {.batch = setting<std::int64_t>(given, "batch"),
+          .micro_batch = setting<std::int64_t>(given, "micro_batch"),
+          .precision = setting<std::string>(given, "precision"),
+          .target = setting<std::string>(given, "target"),
+          .threads = setting<int>(given, "threads"),
+          .memory_limit = setting<std::size_t>(given, "memory_limit"),
+          .calibration = calibration_of(model, setting<nb::dict>(given, "calibration"))};
 }
 
 HeldSession* compile(const HeldModel& held, nb::dict given) {

@@ -3,6 +3,7 @@
 #include <nanobind/stl/vector.h>
 
 #include "python/src/bindings.h"
+#include "python/src/setting.h"
 #include "python/src/watch.h"
 
 namespace superstep::python {
@@ -11,47 +12,42 @@ namespace {
 namespace nb = nanobind;
 using namespace nb::literals;
 
-template <class T>
-T field(nb::dict given, const char* name) {
-  return nb::cast<T>(given[name]);
-}
-
 ModelSettings model_settings(nb::dict given) {
-  return {.options = field<std::vector<std::string>>(given, "options"),
-          .shapes = field<std::vector<std::string>>(given, "shapes"),
-          .train = field<std::vector<std::string>>(given, "train"),
-          .freeze = field<std::vector<std::string>>(given, "freeze"),
-          .loss = field<std::string>(given, "loss"),
-          .seed = field<std::uint64_t>(given, "seed")};
+  return {.options = setting<std::vector<std::string>>(given, "options"),
+          .shapes = setting<std::vector<std::string>>(given, "shapes"),
+          .train = setting<std::vector<std::string>>(given, "train"),
+          .freeze = setting<std::vector<std::string>>(given, "freeze"),
+          .loss = setting<std::string>(given, "loss"),
+          .seed = setting<std::uint64_t>(given, "seed")};
 }
 
 TrainingSettings settings_of(nb::dict given) {
   TrainingSettings settings;
-  settings.model = field<std::string>(given, "model");
+  settings.model = setting<std::string>(given, "model");
   settings.settings = model_settings(given);
-  settings.data = field<std::string>(given, "data");
-  settings.target = field<std::string>(given, "target");
-  settings.precision = field<std::string>(given, "precision");
-  settings.samples = field<std::int64_t>(given, "samples");
-  settings.batch = field<std::int64_t>(given, "batch");
-  settings.micro_batch = field<std::int64_t>(given, "micro_batch");
-  settings.threads = field<int>(given, "threads");
-  settings.memory_limit = field<std::size_t>(given, "memory_limit");
-  settings.epochs = field<double>(given, "epochs");
-  settings.steps = field<std::int64_t>(given, "steps");
-  settings.recipe = field<std::string>(given, "recipe");
-  settings.schedule = field<std::string>(given, "schedule");
-  settings.patience = field<int>(given, "patience");
-  settings.monitor = field<std::string>(given, "monitor");
-  settings.average = field<double>(given, "average");
-  settings.augment = field<bool>(given, "augment");
-  settings.training = {.optimizer = field<std::string>(given, "optimizer"),
-                       .learning_rate = field<double>(given, "learning_rate")};
-  settings.until_metric = field<std::string>(given, "until_metric");
-  settings.until_value = field<double>(given, "until_value");
-  settings.out = field<std::string>(given, "out");
-  settings.resume = field<bool>(given, "resume");
-  settings.checkpoint_seconds = field<double>(given, "checkpoint_seconds");
+  settings.data = setting<std::string>(given, "data");
+  settings.target = setting<std::string>(given, "target");
+  settings.precision = setting<std::string>(given, "precision");
+  settings.samples = setting<std::int64_t>(given, "samples");
+  settings.batch = setting<std::int64_t>(given, "batch");
+  settings.micro_batch = setting<std::int64_t>(given, "micro_batch");
+  settings.threads = setting<int>(given, "threads");
+  settings.memory_limit = setting<std::size_t>(given, "memory_limit");
+  settings.epochs = setting<double>(given, "epochs");
+  settings.steps = setting<std::int64_t>(given, "steps");
+  settings.recipe = setting<std::string>(given, "recipe");
+  settings.schedule = setting<std::string>(given, "schedule");
+  settings.patience = setting<int>(given, "patience");
+  settings.monitor = setting<std::string>(given, "monitor");
+  settings.average = setting<double>(given, "average");
+  settings.augment = setting<bool>(given, "augment");
+  settings.training = {.optimizer = setting<std::string>(given, "optimizer"),
+                       .learning_rate = setting<double>(given, "learning_rate")};
+  settings.until_metric = setting<std::string>(given, "until_metric");
+  settings.until_value = setting<double>(given, "until_value");
+  settings.out = setting<std::string>(given, "out");
+  settings.resume = setting<bool>(given, "resume");
+  settings.checkpoint_seconds = setting<double>(given, "checkpoint_seconds");
   return settings;
 }
 

@@ -206,6 +206,9 @@ class Session:
         return values
 
     def _has_rows(self, port: Port, value: Any) -> bool:
+        if not hasattr(value, "shape"):
+            raise InvalidArgument(f"is {type(value).__name__}, which is no array", f"'{port.name}'",
+                                  "numpy.asarray(x, dtype=...) makes one")
         shape = tuple(value.shape)
         if shape == port.shape and not (port.shape and port.shape[0] == self.plan.batch):
             return False
@@ -343,7 +346,27 @@ def _texts(values: Mapping[str, Any] | Iterable[str] | str | None) -> list[str]:
         return [values]
     if isinstance(values, Mapping):
         return [f"{name}={_text(value)}" for name, value in values.items()]
-    return list(values)
+    try:
+        return list(values)
+    except TypeError:
+        raise InvalidArgument(f"is {values!r} ({type(values).__name__})", "options, shapes or bounds",
+                              'a mapping, {"patch": 13}, or texts, ["patch=13"]') from None
+
+
+def path_of(value: Any, name: str) -> str:
+    """A path as text; an ``InvalidArgument`` of what is none."""
+    try:
+        return os.fsdecode(value)
+    except TypeError:
+        raise InvalidArgument(f"is {value!r} ({type(value).__name__}), not a path or a name", name) from None
+
+
+def number_of(value: Any, name: str) -> float:
+    """A number; an ``InvalidArgument`` of what is none."""
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        raise InvalidArgument(f"is {value!r} ({type(value).__name__}), not a number", name) from None
 
 
 def _text(value: Any) -> str:
@@ -380,15 +403,17 @@ class Model:
                  bounds: Mapping[str, Any] | Iterable[str] | None = None) -> None:
         settings = {"options": _texts(options), "shapes": _texts(shapes), "bounds": _texts(bounds), "loss": loss, "seed": seed, "train": list(train),
                     "freeze": list(freeze)}
-        self._core = _core.open_model(os.fspath(what), settings)
-        self._origin = Origin(os.path.abspath(what) if os.fspath(what).endswith(".onnx") else os.fspath(what), settings)
+        path = path_of(what, "what")
+        self._core = _core.open_model(path, settings)
+        self._origin = Origin(os.path.abspath(path) if path.endswith(".onnx") else path, settings)
 
     @classmethod
     def from_run(cls, folder: PathLike) -> Model:
         """What a training run left in its folder: the model as it was trained, with its best parameters."""
         model = cls.__new__(cls)
-        model._core = _core.open_run(os.fspath(folder))
-        model._origin = Origin.of_run(os.path.abspath(folder))
+        path = path_of(folder, "folder")
+        model._core = _core.open_run(path)
+        model._origin = Origin.of_run(os.path.abspath(path))
         return model
 
     @property
@@ -467,7 +492,9 @@ class Model:
             precision: ``"f32"`` or ``"bf16"``; the others as in ``compile``.
         """
         settings = self._settings(batch, precision, threads, micro_batch, target, memory_limit, None)
-        return Trainer(self._core.trainer(settings, optimizer, float(learning_rate)))
+        if not isinstance(optimizer, str):
+            raise InvalidArgument(f"is {optimizer!r} ({type(optimizer).__name__}), not a text", "optimizer", '"adam", "sgd:momentum=0.9"')
+        return Trainer(self._core.trainer(settings, optimizer, number_of(learning_rate, "learning_rate")))
 
     def write_onnx(self, file: PathLike, *, opset: int = 0, batch: int = 0) -> None:
         """Writes the model as it is served, with its present parameters, as an ONNX file.
@@ -480,6 +507,8 @@ class Model:
 
     def _settings(self, batch: int, precision: str, threads: int, micro_batch: int, target: str, memory_limit: int,
                   calibration: Mapping[str, Any] | None) -> dict[str, Any]:
+        if calibration is not None and not isinstance(calibration, Mapping):
+            raise InvalidArgument(f"is {type(calibration).__name__}, not a mapping", "calibration", "arrays of samples by input")
         return {"batch": batch or self.fixed_batch or 1, "precision": precision, "threads": threads, "micro_batch": micro_batch,
                 "target": target, "memory_limit": memory_limit, "calibration": dict(calibration or {})}
 
@@ -510,7 +539,7 @@ def load(what: PathLike, *, batch: int = 0, precision: Precision = "f32", thread
 
     The others are those of ``Model`` and ``Model.compile``.
     """
-    path = os.fspath(what)
+    path = path_of(what, "what")
     if os.path.isdir(path) and os.path.exists(os.path.join(path, "config.json")):
         if options or shapes or bounds:
             raise InvalidArgument("a trained model has the options and shapes that it was trained with", path)

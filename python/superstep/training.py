@@ -14,7 +14,7 @@ import numpy
 
 from . import _core, figures, progress as progress_module
 from .errors import Error, InvalidArgument
-from .models import Model, PathLike, Session, _texts
+from .models import Model, PathLike, Session, _texts, number_of, path_of
 from .words import TrainingPrecision
 
 __all__ = ["Event", "TrainingResult", "train"]
@@ -182,7 +182,8 @@ def train(model: PathLike | None = None, data: Any = None, *, loss: str = "", op
     Args:
         model: the name of a workload, or the path of an ONNX file. May be left out where a run goes on.
         data: of a workload: the path of a file or folder of its format; None: generated, where the workload generates its
-            data. Of an ONNX file: the path of an ``.npz``, ``.h5`` or ``.safetensors`` file; or the samples themselves: a
+            data. Of an ONNX file: the path of data in any form that the program reads, or arrays in places of their own
+            (``"x=scan.nxs:/entry/data/data,target=labels.npy"``); or the samples themselves: a
             mapping of arrays by the names of the inputs and of the targets, a tuple of arrays (inputs, then targets), a
             Dataset of PyTorch, any iterable of samples that are tuples or mappings. Samples that are given are written to
             ``OUT.data.npz``, which the run reads; the first four fifths train, the rest validate.
@@ -220,15 +221,15 @@ def train(model: PathLike | None = None, data: Any = None, *, loss: str = "", op
     if resume and out is None:
         raise InvalidArgument("which run is to go on?", "out", "give the folder of the run")
     keep = tempfile.TemporaryDirectory(prefix="superstep-") if out is None else None
-    folder = pathlib.Path(keep.name) / "run" if keep else pathlib.Path(os.fspath(out))  # type: ignore[arg-type]
+    folder = pathlib.Path(keep.name) / "run" if keep else pathlib.Path(path_of(out, "out"))
     metric, value = _until(until)
-    settings = {"model": "" if model is None else os.fspath(model), "options": _texts(options), "shapes": _texts(shapes),
+    settings = {"model": "" if model is None else path_of(model, "model"), "options": _texts(options), "shapes": _texts(shapes),
                 "train": list(train), "freeze": list(freeze), "loss": loss, "seed": seed, "target": target,
                 "precision": precision, "samples": samples, "batch": batch, "micro_batch": micro_batch, "threads": threads,
-                "memory_limit": memory_limit, "epochs": float(epochs), "steps": steps, "recipe": recipe, "augment": augment,
-                "schedule": schedule, "patience": patience, "monitor": monitor, "average": float(ema),
-                "optimizer": optimizer, "learning_rate": float(learning_rate), "until_metric": metric, "until_value": value,
-                "out": str(folder), "resume": resume, "checkpoint_seconds": float(checkpoint_seconds)}
+                "memory_limit": memory_limit, "epochs": number_of(epochs, "epochs"), "steps": steps, "recipe": recipe, "augment": augment,
+                "schedule": schedule, "patience": patience, "monitor": monitor, "average": number_of(ema, "ema"),
+                "optimizer": optimizer, "learning_rate": number_of(learning_rate, "learning_rate"), "until_metric": metric, "until_value": value,
+                "out": str(folder), "resume": resume, "checkpoint_seconds": number_of(checkpoint_seconds, "checkpoint_seconds")}
     settings["data"] = "" if resume else _data_file(str(settings["model"]), data, settings, folder)
     return _run(settings, callbacks, progress_module.listener(progress), folder, keep)
 

@@ -393,7 +393,7 @@ def _taken(options, training, optimizer):
         options.outputMode(enums.OutputMode.Final if training else enums.OutputMode.All)
     if not training and options.Training.gradient_accumulation != 1:
         raise Error(_accumulation_words(options))
-    if training and not options.Training._strategy_chosen and _sums_in_half(optimizer):
+    if training and _sums_in_half(optimizer):
         options.Training.set(meanAccumulationAndReplicationReductionStrategy=enums.MeanReductionStrategy.Running)
     return options
 

@@ -124,7 +124,10 @@ class PoplarExecutor:
         self._compile_seconds = time.perf_counter() - start
 
     def _trace(self, engine, batching, arguments, placement):
-        narrow = arguments.mapped(narrowed)
+        words = []
+        narrow = arguments.mapped(lambda tensor: narrowed(tensor, words.append))
+        for line in dict.fromkeys(words):
+            logger.warning("%s", line)
         self._recorder = anchors.Recorder(self._model, self._options)
         overlap = Overlap()
         forward = ForwardPass(placement, self._recorder, self._training, overlap)

@@ -124,7 +124,10 @@ class PoplarExecutor:
         self._compile_seconds = time.perf_counter() - start
 
     def _trace(self, engine, batching, arguments, placement):
-        narrow = arguments.mapped(narrowed)
+        words = []
+        narrow = arguments.mapped(lambda tensor: narrowed(tensor, words.append))
+        for line in dict.fromkeys(words):
+            logger.warning("%s", line)
         self._recorder = anchors.Recorder(self._model, self._options)
         overlap = Overlap()
         forward = ForwardPass(placement, self._recorder, self._training, overlap)
@@ -393,7 +396,7 @@ def _taken(options, training, optimizer):
         options.outputMode(enums.OutputMode.Final if training else enums.OutputMode.All)
     if not training and options.Training.gradient_accumulation != 1:
         raise Error(_accumulation_words(options))
-    if training and not options.Training._strategy_chosen and _sums_in_half(optimizer):
+    if training and _sums_in_half(optimizer):
         options.Training.set(meanAccumulationAndReplicationReductionStrategy=enums.MeanReductionStrategy.Running)
     return options
 

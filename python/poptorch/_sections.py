@@ -68,7 +68,6 @@ class _TrainingOptions(Settings):
 
     def __init__(self, popart):
         self._popart = popart
-        self._strategy_chosen = False
         super().__init__(gradient_accumulation=1,
                          accumulation_and_replication_reduction_type=enums.ReductionType.Mean,
                          meanAccumulationAndReplicationReductionStrategy=enums.MeanReductionStrategy.Post)
@@ -89,7 +88,6 @@ class _TrainingOptions(Settings):
     def setMeanAccumulationAndReplicationReductionStrategy(self, mean_reduction_strategy):
         """When a mean is divided: matters to rounding alone. A `MeanReductionStrategy`."""
         self.set(meanAccumulationAndReplicationReductionStrategy=mean_reduction_strategy)
-        self._strategy_chosen = True
         return self
 
     def setAutomaticLossScaling(self, enabled):

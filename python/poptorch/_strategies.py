@@ -275,9 +275,9 @@ class Placement:
         The number of chips counts where hardware is modeled and `attached`.
         """
         logger.debug("enablePipelining set to value %d", self._strategy.MODE == 0 and self.stages() > 1)
+        check_chips(self.chips_per_replica() * options.replication_factor, options.auto_round_num_ipus or not attached)
         self._check_phases()
         self._check_pipeline(training, options)
-        check_chips(self.chips_per_replica() * options.replication_factor, options.auto_round_num_ipus or not attached)
 
     def _check_phases(self):
         if not isinstance(self._strategy, ParallelPhasedExecution):

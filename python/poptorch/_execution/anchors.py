@@ -1,7 +1,7 @@
 """Tensors of a run that are kept besides its results: parameters, gradients, inputs, the loss, intermediate values.
 
 Names: parameters and buffers as the module names them; `Gradient___NAME` (reduced, without loss scaling), `UpdatedVar___NAME`;
-inputs `input`, `input/1`; `loss`; settings of the optimizer; results of operators `module.path/Operator:0`, of which
+inputs `input`, `input/1`; `loss`; settings of the optimizer; results of operators `module/path/Operator:0`, of which
 `Gradient___` is the gradient on one micro-batch.
 """
 
@@ -50,7 +50,7 @@ class Recorder:
         self._scoped = options._module_namescope_enabled
         self._paths = {}
         if isinstance(model, torch.nn.Module):
-            self._paths = {module: name for name, module in model.named_modules()}
+            self._paths = {module: name.replace(".", "/") for name, module in model.named_modules()}
         self._stack = []
         self._hooks = [_modules.register_module_forward_pre_hook(self._enter),
                        _modules.register_module_forward_hook(self._leave, always_call=True)]

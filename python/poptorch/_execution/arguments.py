@@ -5,7 +5,6 @@ import inspect
 import torch
 
 from .._errors import Error
-from .._logging import warn_once
 from .._structures import mapped, parser_of, tensors_in
 
 _HINT = ("\nThe arguments of a call have the structure, types, shapes and values (of what is no tensor) that the model was "
@@ -165,22 +164,22 @@ class _Binding:
 _INT32 = torch.iinfo(torch.int32)
 
 
-def narrowed(tensor):
+def narrowed(tensor, say=lambda words: None):
     """The tensor as a device would hold it: detached, contiguous, float64 as float32, int64 with values of int32.
 
-    What changes is said once. Error: an element type that devices do not have.
+    What changes is told to `say`. Error: an element type that devices do not have.
     """
     if tensor.requires_grad:
-        warn_once("Input tensor has requires_grad=True set. This tensor will be detached because backward pass via inputs "
-                  "is not supported.")
+        say("Input tensor has requires_grad=True set. This tensor will be detached because backward pass via inputs is not "
+            "supported.")
         tensor = tensor.detach()
     if not tensor.is_contiguous():
-        warn_once("At least one input tensor is not contiguous: non-contiguous tensors will be converted.")
+        say("At least one input tensor is not contiguous: non-contiguous tensors will be converted.")
         tensor = tensor.contiguous()
     if tensor.dtype == torch.float64:
         return tensor.float()
     if tensor.dtype == torch.int64 and tensor.numel() and not _fits(tensor):
-        warn_once("An input of 64-bit integers holds values beyond 32 bits: devices have 32-bit integers, values wrap")
+        say("An input of 64-bit integers holds values beyond 32 bits: devices have 32-bit integers, values wrap")
         return tensor.to(torch.int32).to(torch.int64)
     if tensor.is_complex():
         raise Error(f"Unsupported input of type {tensor.dtype}: there are no complex numbers on the device")

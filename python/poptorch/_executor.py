@@ -7,17 +7,19 @@ import time
 
 import torch
 
-from . import _anchors, _devices, _options, _saving, _timing, _wrapping, enums
-from ._arguments import Signature, narrowed
-from ._batching import Batching, Collector, refuse_backward
-from ._engine import make_engine
+from . import _options, enums
 from ._errors import Error
-from ._forward import ForwardPass
-from ._gradients import Accumulator
-from ._hooks import compile_hooks
+from ._execution import anchors, saving, wrapping
+from ._execution.arguments import Signature, narrowed
+from ._execution.batching import Batching, Collector, refuse_backward
+from ._execution.engine import make_engine
+from ._execution.forward import ForwardPass
+from ._execution.gradients import Accumulator
+from ._execution.hooks import compile_hooks
+from ._execution.replica_groups import shown
 from ._logging import logger
-from ._overlap import Overlap
-from ._replica_groups import shown
+from ._modeled import devices, timing
+from ._operations.overlap import Overlap
 from ._strategies import Placement
 from ._structures import tensors_in
 
@@ -41,8 +43,8 @@ class PoplarExecutor:
         self._compiled = None  # the arguments that the model was compiled for
         self._attached = False
         self._engine = self._plan = self._batching = None
-        self._anchors = _anchors.Anchors(self._options)
-        self._timing = _timing.Timing(self, self._options)
+        self._anchors = anchors.Anchors(self._options)
+        self._timing = timing.Timing(self, self._options)
         self._compile_seconds = 0.0
         self._pending_rng = None
         self._dirty = False
@@ -50,7 +52,7 @@ class PoplarExecutor:
         self._finite = self._options._Popart.options.get("enableFloatingPointChecks", False)
         self._options._freeze()
         if training:
-            _wrapping.wrap(self._user_model, self)
+            wrapping.wrap(self._user_model, self)
 
     # What the executor is.
 
@@ -80,7 +82,7 @@ class PoplarExecutor:
         return shown(found, self, name) if type(found) is torch.nn.Parameter else found
 
     def __repr__(self):
-        from ._blocks import module_repr
+        from ._operations.blocks import module_repr
         return module_repr(self._user_model)
 
     # Compiling.
@@ -100,17 +102,18 @@ class PoplarExecutor:
     def _compile(self, arguments):
         start = time.perf_counter()
         _options.describe(self._options)
-        _devices.check_environment()
+        devices.check_environment()
         self._timing.check()
         batching = Batching(self._options)
         batching.check(arguments)
+        batching.check_outputs(self._options.output_mode, self._options.output_return_period)
         engine = make_engine(self._model, self._options, self._training, self.per_replica_params)
         if self._pending_rng is not None:
             engine.randomness.restore(self._pending_rng)
         placement = Placement(self._options._execution_strategy)
         with compile_hooks():
             result = self._trace(engine, batching, arguments, placement)
-        placement.check(self._training, self._options, _devices.attaches(self._options))
+        placement.check(self._training, self._options, devices.attaches(self._options))
         self._check_buffers(engine)
         self._make_update(engine)
         self._anchors.check(self._names(engine, arguments, result))
@@ -122,7 +125,7 @@ class PoplarExecutor:
 
     def _trace(self, engine, batching, arguments, placement):
         narrow = arguments.mapped(narrowed)
-        self._recorder = _anchors.Recorder(self._model, self._options)
+        self._recorder = anchors.Recorder(self._model, self._options)
         overlap = Overlap()
         forward = ForwardPass(placement, self._recorder, self._training, overlap)
         result = engine.trace(batching.micro_batch(narrow, 0, 0, 0), forward)
@@ -306,8 +309,8 @@ class PoplarExecutor:
                 self._update.read_back()
             self._compiled = self._engine = self._update = self._plan = None
             self._attached = False
-        if self._training and _wrapping.is_wrapped(self._user_model):
-            _wrapping.unwrap(self._user_model)
+        if self._training and wrapping.is_wrapped(self._user_model):
+            wrapping.unwrap(self._user_model)
 
     @property
     def rng_state(self):
@@ -325,7 +328,7 @@ class PoplarExecutor:
     def save(self, filename, export_model=True, save_rng_state=True):
         """Saves the compiled model; `poptorch.load` and `loadExecutable` read it. A folder: `model.poptorch` in it."""
         self._need_executable()
-        _saving.save(self, filename, export_model, save_rng_state)
+        saving.save(self, filename, export_model, save_rng_state)
 
     def compileAndExport(self, filename, *args, export_model=True, **kwargs):
         """`compile`, then `save`."""
@@ -334,7 +337,7 @@ class PoplarExecutor:
 
     def loadExecutable(self, filename):
         """Compiles for the arguments of a saved model. Error: no such file, another format."""
-        self._compile(_saving.read(filename).arguments())
+        self._compile(saving.read(filename).arguments())
 
     # Anchors, cycles, latencies.
 
@@ -348,7 +351,7 @@ class PoplarExecutor:
         return self._anchors.get(short_name)
 
     def _names(self, engine, arguments, result):
-        return _anchors.tensor_names(engine.state, arguments, self._recorder, self._training, self._optimizer)
+        return anchors.tensor_names(engine.state, arguments, self._recorder, self._training, self._optimizer)
 
     def cycleCount(self):
         """Cycles of the last run on one replica, by the machine's model. Error: not logged, not run, no model."""
@@ -416,7 +419,7 @@ def trainingModel(model, options=None, optimizer=None):
     """
     if isinstance(model, PoplarExecutor):
         model = model.model
-    if _wrapping.is_wrapped(model):
+    if wrapping.is_wrapped(model):
         raise RuntimeError("Model has already been wrapped in 'poptorch.trainingModel'. Call model.destroy() on the model to "
                            "unwrap before wrapping again.")
     if not isinstance(model, torch.nn.Module):

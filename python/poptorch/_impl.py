@@ -1,9 +1,9 @@
 """Names of PopTorch's private module `_impl` that scripts and tests use."""
 
 from ._errors import Error
-from ._running import is_tracing as isDispatchTracing
+from ._execution.wrapping import is_wrapped as isWrapped
 from ._running import isRunningOnIpu
-from ._wrapping import is_wrapped as isWrapped
+from ._running import is_tracing as isDispatchTracing
 
 
 def createPoptorchError(message):

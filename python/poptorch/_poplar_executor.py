@@ -1,6 +1,6 @@
 """Names of PopTorch's private module `_poplar_executor`."""
 
+from ._execution.hooks import registerPostCompileHook, registerPreCompileHook
 from ._executor import PoplarExecutor
-from ._hooks import registerPostCompileHook, registerPreCompileHook
 
 __all__ = ["PoplarExecutor", "registerPostCompileHook", "registerPreCompileHook"]

@@ -272,7 +272,7 @@ class Placement:
     def check(self, training, options, attached):
         """Raises Error where the strategy's rules are broken: accumulation or iterations too few, phases on wrong chips.
 
-        The number of chips counts where hardware is modelled and `attached`.
+        The number of chips counts where hardware is modeled and `attached`.
         """
         logger.debug("enablePipelining set to value %d", self._strategy.MODE == 0 and self.stages() > 1)
         self._check_phases()
@@ -307,7 +307,7 @@ def check_chips(count, round_up):
     rounded = 1 << (count - 1).bit_length()
     if rounded > 64:
         raise Error(f"Too many IPUs requested ({rounded}). Experiments that need more than 64 IPUs take several processes: the "
-                    "largest system that is modelled has 64")
+                    "largest system that is modeled has 64")
     if rounded != count and not round_up:
         raise Error(f"The model specifies the use of {count} IPUs, however PopTorch must reserve a minimum of {rounded} in "
                     "order to allow the model to run, because PopTorch must reserve a power of 2 or maximum of 64 IPUs per "

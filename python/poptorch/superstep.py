@@ -1,5 +1,5 @@
 """What Superstep adds to PopTorch's interface."""
 
-from ._custom import register
+from ._operations.custom import register
 
 __all__ = ["register"]

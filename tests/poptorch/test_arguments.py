@@ -61,7 +61,8 @@ def test_classes_of_the_users():
 
     poptorch.registerCustomArgParser(Graph, Parser())
     try:
-        executor = poptorch.inferenceModel(lambda graph: Graph(graph.nodes * 2, graph.edges), poptorch.Options().deviceIterations(2))
+        executor = poptorch.inferenceModel(lambda graph: Graph(graph.nodes * 2, graph.edges),
+                                           poptorch.Options().deviceIterations(2))
         result = executor(Graph(torch.ones(4), torch.zeros(2)))
         assert result.nodes.tolist() == [2, 2, 2, 2]
         with pytest.raises(poptorch.Error, match=r"graph\[1\]"):

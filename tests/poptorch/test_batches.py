@@ -75,6 +75,12 @@ def test_rows_that_do_not_divide_are_refused_with_the_factors():
         executor(torch.randn(7, 4), torch.randn(7, 3))
 
 
+def test_a_period_that_keeps_nothing_is_refused():
+    options = poptorch.Options().deviceIterations(3).outputMode(poptorch.OutputMode.EveryN, 4)
+    with pytest.raises(poptorch.Error, match="period of 4 keeps nothing of 3"):
+        poptorch.inferenceModel(torch.nn.ReLU(), options)(torch.ones(3))
+
+
 def test_a_tensor_without_elements_is_refused():
     with pytest.raises(poptorch.Error, match="Zero-sized"):
         poptorch.inferenceModel(torch.nn.ReLU())(torch.zeros(0, 3))

@@ -14,7 +14,8 @@ def data():
 
 def executor_of(optimizer=poptorch.optim.AdamW):
     model = Regression()
-    return poptorch.trainingModel(model, poptorch.Options().deviceIterations(2).randomSeed(3), optimizer(model.parameters(), lr=0.1))
+    options = poptorch.Options().deviceIterations(2).randomSeed(3)
+    return poptorch.trainingModel(model, options, optimizer(model.parameters(), lr=0.1))
 
 
 def test_training_goes_on_where_it_was(tmp_path):

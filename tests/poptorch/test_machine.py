@@ -88,3 +88,33 @@ def test_profiles_are_written(tmp_path):
     options = poptorch.Options().modelName("mine").enableProfiling(str(tmp_path))
     poptorch.inferenceModel(torch.nn.Linear(4, 4), options)(torch.ones(2, 4))
     assert {"profile.html", "profile.pop"} <= {file.name for file in (tmp_path / "mine").iterdir()}
+
+
+def test_what_compiling_found_is_kept(tmp_path, monkeypatch):
+    options = poptorch.Options().logCycleCount(True).enableExecutableCaching(str(tmp_path))
+    model = Regression()
+    first = poptorch.inferenceModel(model, options)
+    first(*data(2))
+    assert len(list(tmp_path.iterdir())) == 1
+    poptorch.inferenceModel(model, options).compile(*data(2))
+    assert len(list(tmp_path.iterdir())) == 1
+    poptorch.inferenceModel(model, options).compile(*data(4))
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+@with_superstep
+def test_kept_predictions_are_used(tmp_path, monkeypatch):
+    options = poptorch.Options().logCycleCount(True).enableExecutableCaching(str(tmp_path))
+    model = Regression()
+    first = poptorch.inferenceModel(model, options)
+    first(*data(2))
+    cycles = first.cycleCount()
+    monkeypatch.setitem(sys.modules, "superstep", None)  # nobody to ask
+    second = poptorch.inferenceModel(model, options)
+    second(*data(2))
+    assert second.cycleCount() == cycles
+    next(tmp_path.iterdir()).write_text("not JSON")
+    third = poptorch.inferenceModel(model, options)
+    third(*data(2))
+    with pytest.raises(poptorch.Error, match="not installed"):
+        third.cycleCount()

@@ -71,7 +71,8 @@ def test_the_model_chooses_the_default_output_mode():
 
 
 def test_json_and_the_environment(monkeypatch):
-    text = json.dumps({"Training.gradientAccumulation": 4, "outputMode": "OutputMode.All", "_Popart.set": ["enableOutlining", True]})
+    text = json.dumps({"Training.gradientAccumulation": 4, "outputMode": "OutputMode.All",
+                       "_Popart.set": ["enableOutlining", True]})
     options = poptorch.Options()
     options.from_json(text)
     monkeypatch.setenv("POPTORCH_DEFAULT_OPTIONS", text)
@@ -122,7 +123,8 @@ def test_inference_takes_neither_accumulation_nor_other_options():
 
 def test_synthetic_data_are_made_up():
     options = poptorch.Options().enableSyntheticData(2)
-    y, labels = poptorch.inferenceModel(lambda x, labels: (x + 0, labels + 0), options)(torch.full((1000,), 7.0), torch.arange(1000))
+    executor = poptorch.inferenceModel(lambda x, labels: (x + 0, labels + 0), options)
+    y, labels = executor(torch.full((1000,), 7.0), torch.arange(1000))
     assert abs(float(y.mean())) < 0.5
     assert int(labels.abs().max()) == 0
 

@@ -106,6 +106,24 @@ def test_gradients_summed_in_half_are_a_running_mean():
     assert bool(torch.isfinite(model.layer.weight).all())
 
 
+def test_parameters_with_the_same_gradient_are_apart():
+    class Two(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.a = torch.nn.Parameter(torch.zeros(2))
+            self.b = torch.nn.Parameter(torch.zeros(2))
+
+        def forward(self, x):
+            return poptorch.identity_loss((self.a + self.b) * x, "sum")
+
+    model = Two()
+    options = poptorch.Options()
+    options.Training.gradientAccumulation(3)
+    options.Training.setMeanAccumulationAndReplicationReductionStrategy(poptorch.MeanReductionStrategy.Running)
+    poptorch.trainingModel(model, options, torch.optim.SGD(model.parameters(), lr=1.0))(torch.tensor([[1.0], [2.0], [6.0]]))
+    assert model.a.tolist() == pytest.approx([-3, -3]) and model.b.tolist() == pytest.approx([-3, -3])
+
+
 def test_rows_of_parameters_by_groups_of_replicas():
     class Rows(torch.nn.Module):
         def __init__(self):

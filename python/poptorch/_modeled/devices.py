@@ -2,9 +2,9 @@
 
 import os
 
-from ._errors import Error
-from ._logging import warn_once
-from .enums import ConnectionType
+from .._errors import Error
+from .._logging import warn_once
+from ..enums import ConnectionType
 
 _MODELS = {"gc200": 2, "bow": 3}
 _VERSIONS = {"ipu1": "gc2", "ipu2": "gc200", "ipu21": "bow"}
@@ -16,7 +16,7 @@ def _flag(name):
     return os.environ.get(name, "").lower() in _ON
 
 
-def _modelled():
+def _modeled():
     """The machine that stands for hardware, or None. Error: another word than gc200, bow, none."""
     name = os.environ.get("SUPERSTEP_POPTORCH_DEVICES") or "gc200"
     if name not in (*_MODELS, "none"):
@@ -34,8 +34,8 @@ def machine():
 
 
 def ipuHardwareVersion(num_ipus=1):
-    """2 for a GC200, 3 for a Bow: of the modelled machine. AssertionError: there is none."""
-    name = _modelled()
+    """2 for a GC200, 3 for a Bow: of the modeled machine. AssertionError: there is none."""
+    name = _modeled()
     assert name is not None, "No IPU hardware available on this system: POPTORCH_IPU_MODEL or SUPERSTEP_POPTORCH_DEVICES says so"
     return _MODELS[name]
 
@@ -45,7 +45,7 @@ def ipuHardwareIsAvailable(num_ipus=1):
 
     False with POPTORCH_IPU_MODEL=1 or SUPERSTEP_POPTORCH_DEVICES=none, and for more chips.
     """
-    name = _modelled()
+    name = _modeled()
     if name is None or not 1 <= num_ipus <= _MOST:
         return False
     warn_once("There are no IPUs here: the model of the %s stands for hardware (SUPERSTEP_POPTORCH_DEVICES=none: none)", name)
@@ -53,8 +53,8 @@ def ipuHardwareIsAvailable(num_ipus=1):
 
 
 def attaches(options):
-    """Whether a model of these options would take modelled hardware."""
-    return options.connection_type != ConnectionType.Never and _modelled() is not None
+    """Whether a model of these options would take modeled hardware."""
+    return options.connection_type != ConnectionType.Never and _modeled() is not None
 
 
 def check_environment():

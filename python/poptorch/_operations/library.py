@@ -2,21 +2,21 @@
 
 import torch
 
-from . import _hints
+from . import hints
 
-_library = torch.library.Library("poptorch", "DEF")
+_registered = torch.library.Library("poptorch", "DEF")
 
 
 def _define(schema, function):
     name = schema.split("(")[0]
-    _library.define(schema)
-    _library.impl(name, function, "CompositeExplicitAutograd")
+    _registered.define(schema)
+    _registered.impl(name, function, "CompositeExplicitAutograd")
 
 
 def _define_composite(schema, function):
     name = schema.split("(")[0]
-    _library.define(schema)
-    _library.impl(name, function, "CompositeImplicitAutograd")
+    _registered.define(schema)
+    _registered.impl(name, function, "CompositeImplicitAutograd")
 
 
 _TYPES = {"FLOAT": torch.float32, "FLOAT16": torch.float16, "INT32": torch.int32, "INT64": torch.int64, "BOOL": torch.bool,
@@ -29,8 +29,8 @@ def _cast(tensor, dtype):
     return tensor.to(_TYPES[dtype])
 
 
-_define("push_name_scope(str name) -> ()", _hints.push_name_scope)
-_define("pop_name_scope() -> ()", _hints.pop_name_scope)
+_define("push_name_scope(str name) -> ()", hints.push_name_scope)
+_define("pop_name_scope() -> ()", hints.pop_name_scope)
 _define_composite("internal_cast(Tensor tensor, str dtype) -> Tensor", _cast)
-_define_composite("recomputation_checkpoint(Tensor tensor) -> Tensor", _hints.recomputationCheckpoint)
-_define_composite("nop(Tensor tensor) -> Tensor", _hints.nop)
+_define_composite("recomputation_checkpoint(Tensor tensor) -> Tensor", hints.recomputationCheckpoint)
+_define_composite("nop(Tensor tensor) -> Tensor", hints.nop)

@@ -2,9 +2,9 @@
 
 import torch
 
-from . import _running, enums
-from ._errors import Error
-from ._structures import mapped, tensors_in
+from .. import _running, enums
+from .._errors import Error
+from .._structures import mapped, tensors_in
 
 
 def _tensor(value, words):

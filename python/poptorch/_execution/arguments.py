@@ -4,9 +4,9 @@ import inspect
 
 import torch
 
-from ._errors import Error
-from ._logging import warn_once
-from ._structures import mapped, parser_of, tensors_in
+from .._errors import Error
+from .._logging import warn_once
+from .._structures import mapped, parser_of, tensors_in
 
 _HINT = ("\nThe arguments of a call have the structure, types, shapes and values (of what is no tensor) that the model was "
          "compiled with. For others call destroy() on the executor first, or make a new one.")

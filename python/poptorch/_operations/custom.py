@@ -1,6 +1,6 @@
 """Custom operators: functions that stand for an operator of a script's own C++ library, by domain and name."""
 
-from ._errors import Error
+from .._errors import Error
 
 _functions = {}
 

@@ -2,7 +2,7 @@
 
 import torch
 
-from ._errors import Error
+from .._errors import Error
 
 # How often each buffer was changed by a training executor, by the identity of the tensor.
 _trained = torch.utils.weak.WeakIdKeyDictionary()

@@ -11,10 +11,10 @@ import logging
 import torch
 from torch.nn.modules import module as _modules
 
-from . import enums
-from ._batching import Collector
-from ._errors import Error
-from ._logging import logger
+from .. import enums
+from .._errors import Error
+from .._logging import logger
+from .batching import Collector
 
 _GRADIENT, _UPDATED = "Gradient___", "UpdatedVar___"
 

@@ -2,8 +2,8 @@
 
 import torch
 
-from . import enums
-from ._errors import Error
+from .. import enums
+from .._errors import Error
 
 
 class Grouping:

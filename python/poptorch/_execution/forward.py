@@ -3,9 +3,10 @@
 import torch
 from torch.overrides import TorchFunctionMode
 
-from . import _half, _losses, _running
-from ._errors import Error
-from ._structures import tensors_in
+from .. import _running
+from .._errors import Error
+from .._operations import half, losses
+from .._structures import tensors_in
 
 _GETTERS = ("__get__", "size", "dim", "numel", "is_floating_point", "is_complex", "element_size", "stride", "__len__",
             "__format__", "__repr__", "detach", "requires_grad_")
@@ -16,7 +17,7 @@ class ForwardPass(TorchFunctionMode):
 
     def __init__(self, placement=None, recorder=None, training=False, overlap=None, finite=False):
         super().__init__()
-        self.marks = _losses.Marks()
+        self.marks = losses.Marks()
         self.placement = placement
         self.recorder = recorder
         self.training = training
@@ -35,16 +36,18 @@ class ForwardPass(TorchFunctionMode):
             self.placement.ran()
         if self.overlap is not None and name not in _GETTERS:
             self.overlap.used(args)
-        if name in _half.NAMES:
+        if name in _FIXED:
+            args = _FIXED[name](args, kwargs)
+        if name in half.NAMES:
             self.convolutions += name.startswith("conv")
-            result = _half.product(func, name, args, kwargs)
+            result = half.product(func, name, args, kwargs)
         elif "device" in kwargs or name == "to":
             result = func(*map(_on_host, args), **{key: _on_host(value) for key, value in kwargs.items()})
         else:
             result = func(*args, **kwargs)
         if self._finite and name not in _GETTERS:
             self.check_finite(name, result)
-        if name in _losses.NAMES:
+        if name in losses.NAMES:
             self.marks.add(result)
         if self.recorder is not None:
             self.recorder.operator(name, result, self.scopes, self.placement)
@@ -70,6 +73,30 @@ class ForwardPass(TorchFunctionMode):
         self.outside = True
 
 
+def _counted(args, kwargs):
+    """bincount: the number of counts is a constant of the compiled model."""
+    if not (len(args) > 2 and args[2]) and not kwargs.get("minlength"):
+        raise Error("Bincount `minlength` must be specified and must be a constant. On the IPU MK2 platform the minimum length "
+                    "is also the maximum length: shapes are fixed when a model is compiled")
+    return args
+
+
+def _one_hot(args, kwargs):
+    """one_hot: the number of classes is a constant of the compiled model."""
+    if (args[1] if len(args) > 1 else kwargs.get("num_classes", -1)) == -1:
+        raise Error("OneHot num classes must be specified and must be constant: shapes are fixed when a model is compiled")
+    return args
+
+
+def _masked(args, kwargs):
+    """Masks of bytes are truth values, as they were in the PyTorch that PopTorch was made for."""
+    return tuple(value.bool() if isinstance(value, torch.Tensor) and value.dtype == torch.uint8 and index == 1 else value
+                 for index, value in enumerate(args))
+
+
+_FIXED = {"bincount": _counted, "one_hot": _one_hot, "masked_fill": _masked, "masked_fill_": _masked}
+
+
 def _on_host(value):
     """Tensors "on the IPU" are those of the host."""
     if isinstance(value, str) and value.split(":")[0] == "ipu":
@@ -79,7 +106,7 @@ def _on_host(value):
     return value
 
 
-def run(forward, tracing, call):
+def run_pass(forward, tracing, call):
     """The result of `call()` within the pass `forward`."""
     with _running.Running(forward, tracing), forward:
         return call()

@@ -4,7 +4,7 @@ import math
 
 import torch
 
-from ._errors import Error
+from .._errors import Error
 
 
 def ctc_beam_search_decoder(probs, lengths, blank=0, beam_width=100, top_paths=1):

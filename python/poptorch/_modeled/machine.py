@@ -11,12 +11,12 @@ import warnings
 
 import torch
 
-from . import _devices
-from ._errors import Error
-from ._forward import ForwardPass
-from ._logging import logger, warn_once
-from ._state import Swapped
-from ._structures import tensors_in
+from .._errors import Error
+from .._execution.forward import ForwardPass
+from .._execution.state import Swapped
+from .._logging import logger, warn_once
+from .._structures import tensors_in
+from . import devices
 
 
 class _Exported(torch.nn.Module):
@@ -56,18 +56,21 @@ class Prediction:
     """Times of a step by the cost model.
 
     `seconds` of a device iteration on the chips, `link_seconds` of its transfers from and to the host, `clock` in Hz,
-    `fits`, `bytes_needed` and `bytes_available` of the fullest chip, `result` the cost model's own.
+    `fits`, `bytes_needed` and `bytes_available` of the fullest chip.
     """
 
-    def __init__(self, result):
-        self.result = result
-        self.seconds = result["step_time"].value if "step_time" in result.metrics else None
+    def __init__(self, seconds, link_seconds, clock, fits, bytes_needed, bytes_available):
+        self.seconds, self.link_seconds, self.clock = seconds, link_seconds, clock
+        self.fits, self.bytes_needed, self.bytes_available = fits, bytes_needed, bytes_available
+
+    @staticmethod
+    def of(result):
+        """The prediction of a result of `superstep.predict`."""
         config = result.data["config"]
-        self.link_seconds = config.get("host", {}).get("link", 0.0)
-        self.clock = next(constant["value"] for constant in config["constants"] if constant["name"] == "clock")
-        self.fits = result["fits"].value != 0
-        self.bytes_needed = result["peak_memory"].value
-        self.bytes_available = result["memory_per_unit"].value
+        clock = next(constant["value"] for constant in config["constants"] if constant["name"] == "clock")
+        return Prediction(result["step_time"].value if "step_time" in result.metrics else None,
+                          config.get("host", {}).get("link", 0.0), clock, result["fits"].value != 0,
+                          result["peak_memory"].value, result["memory_per_unit"].value)
 
     def cycles(self, iterations):
         """Cycles of a call of so many device iterations, transfers from and to the host included. Error: it does not fit."""
@@ -103,7 +106,7 @@ def precision(state, options):
 
 def _settings(engine, options, batching, plan, training):
     """Options of the commands predict and profile."""
-    settings = {"on": _devices.machine(), "mode": "train" if training else "infer", "quiet": True,
+    settings = {"on": devices.machine(), "mode": "train" if training else "infer", "quiet": True,
                 "precision": precision(engine.state, options), "replicas": batching.replicas}
     if training:
         settings["accumulate"] = batching.accumulation
@@ -124,9 +127,9 @@ def predict(model, engine, arguments, options, batching, plan, training):
             found = superstep.predict(path, device_iterations=batching.iterations, approximate=True, **settings)
         except superstep.Error as error:
             raise Error(f"The machine's model cannot be told of {type(model).__name__}: {error}") from error
-    logger.info("%s on the modelled %s: %s per device iteration", type(model).__name__, settings["on"],
+    logger.info("%s on the modeled %s: %s per device iteration", type(model).__name__, settings["on"],
                 found.metrics.get("step_time", "does not fit"))
-    return Prediction(found)
+    return Prediction.of(found)
 
 
 def check_fit(prediction, name):

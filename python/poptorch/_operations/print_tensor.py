@@ -4,7 +4,7 @@ import sys
 
 import torch
 
-from ._errors import Error
+from .._errors import Error
 
 _FORMATS = ("auto", "fixed", "scientific", "none")
 

@@ -4,8 +4,8 @@ import math
 
 import torch
 
-from . import _running
-from ._errors import Error
+from .. import _running
+from .._errors import Error
 
 
 class CPU:

@@ -1,8 +1,8 @@
 """Rules of host transfers that overlap with computation, checked when a model is compiled."""
 
-from . import enums
-from ._errors import Error
-from ._structures import tensors_in
+from .. import enums
+from .._errors import Error
+from .._structures import tensors_in
 
 
 class Overlap:

@@ -4,8 +4,8 @@ import functools
 
 import torch
 
-from . import _running
-from ._errors import Error
+from .. import _running
+from .._errors import Error
 
 
 def _checked(user_id, ipu_id):

@@ -2,7 +2,7 @@
 
 import torch
 
-from . import enums
+from .. import enums
 
 
 class Accumulator:
@@ -24,26 +24,21 @@ class Accumulator:
         self._seen = 0
 
     def add(self, gradients):
-        """Takes the (scaled) gradients of one micro-batch on one replica."""
+        """Takes the (scaled) gradients of one micro-batch on one replica. The tensors are not changed: several parameters
+        may have the same one."""
         self._seen += 1
         for name, gradient in gradients.items():
-            gradient = gradient.to_dense() if gradient.is_sparse else gradient
-            kept = self._sums.get(name)
-            if kept is None:
-                share = 1.0 / self._seen if self._running else 1.0
-                self._sums[name] = (gradient * share if share != 1.0 else gradient).to(self._type)
-            elif self._running:
-                kept.mul_((self._seen - 1) / self._seen).add_(gradient.to(kept.dtype), alpha=1.0 / self._seen)
-            else:
-                self._sums[name] = kept + gradient.to(kept.dtype)
-        if self._running:
-            self._fade(gradients)
+            gradient = (gradient.to_dense() if gradient.is_sparse else gradient).to(self._type)
+            self._sums[name] = self._joined(self._sums.get(name), gradient)
+        for name in self._sums.keys() - gradients.keys() if self._running else ():
+            # A parameter that this micro-batch does not reach has a gradient of zero in it.
+            self._sums[name] = self._sums[name] * ((self._seen - 1) / self._seen)
 
-    def _fade(self, gradients):
-        # A parameter that this micro-batch does not reach has a gradient of zero in it.
-        for name, kept in self._sums.items():
-            if name not in gradients:
-                kept.mul_((self._seen - 1) / self._seen)
+    def _joined(self, kept, gradient):
+        if not self._running:
+            return gradient if kept is None else kept + gradient
+        share = gradient * (1.0 / self._seen)
+        return share if kept is None else kept * ((self._seen - 1) / self._seen) + share
 
     def result(self):
         """The reduced gradients by name, without the loss scaling."""

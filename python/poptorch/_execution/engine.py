@@ -9,10 +9,10 @@ import os
 
 import torch
 
-from . import _forward
-from ._errors import Error
-from ._logging import logger
-from ._state import Modes, ModuleState, Randomness, Swapped, count_training, trainings
+from .._errors import Error
+from .._logging import logger
+from .forward import run_pass
+from .state import Modes, ModuleState, Randomness, Swapped, count_training, trainings
 
 _NAMES = ("auto", "eager", "superstep")
 
@@ -120,7 +120,7 @@ class Eager:
     def _call(self, arguments, forward, tracing):
         positional = arguments.positional
         with Modes(self._modes), torch.set_grad_enabled(self._training):
-            return _forward.run(forward, tracing, lambda: self._model(*positional, **arguments.named))
+            return run_pass(forward, tracing, lambda: self._model(*positional, **arguments.named))
 
     # Buffers.
 

@@ -7,7 +7,7 @@ is returned and not trained.
 
 import torch
 
-from ._errors import Error
+from .._errors import Error
 
 NAMES = frozenset("""binary_cross_entropy binary_cross_entropy_with_logits cosine_embedding_loss cross_entropy cross_entropy_loss
 ctc_loss gaussian_nll_loss hinge_embedding_loss huber_loss kl_div l1_loss margin_ranking_loss mse_loss multi_margin_loss
@@ -66,7 +66,7 @@ def _ancestors(node):
 
 def identity_loss(x, reduction):
     """`x` reduced by "sum", "mean" or "none" (also 0, 1, 2), and marked as a loss. AssertionError for another word."""
-    from . import _running
+    from .. import _running
     kind = {0: "sum", 1: "mean", 2: "none"}.get(reduction, reduction)
     assert kind in ("sum", "mean", "none"), f"Unsupported reduction type {reduction!r}: use sum, mean or none"
     value = x.sum() if kind == "sum" else x.mean() if kind == "mean" else x.clone()

@@ -8,10 +8,10 @@ import os
 
 import torch
 
-from ._arguments import Arguments
-from ._errors import Error
-from ._logging import logger
-from .enums import ConnectionType
+from .._errors import Error
+from .._logging import logger
+from ..enums import ConnectionType
+from .arguments import Arguments
 
 _KEY = "superstep_poptorch"
 _VERSION = 1
@@ -46,7 +46,7 @@ def _optimizer_state(optimizer):
 
 def _empty(value):
     """The structure with tensors of zeros, so that a file does not hold the inputs of the first call."""
-    from ._structures import mapped
+    from .._structures import mapped
     return mapped(value, torch.zeros_like)
 
 
@@ -88,7 +88,7 @@ def load(filename, edit_opts_fn=None):
 
     AssertionError: the file was written with export_model=False. Error: see `read`.
     """
-    from ._executor import inferenceModel, trainingModel
+    from .._executor import inferenceModel, trainingModel
     saved = read(filename)
     assert saved.model is not None, (
         f"{filename} is a valid PopTorch file but was created with 'export_model=False' which means you need to re-create the "

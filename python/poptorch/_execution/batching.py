@@ -6,9 +6,9 @@ input is a multiple of n = D A (R / G). Micro-batch k takes rows [k b, (k + 1) b
 
 import torch
 
-from . import enums
-from ._errors import Error
-from ._structures import tensors_in, with_tensors
+from .. import enums
+from .._errors import Error
+from .._structures import tensors_in, with_tensors
 
 
 class Batching:
@@ -39,6 +39,13 @@ class Batching:
         """Number of the part of the inputs that this replica reads."""
         group = replica % self.groups if self._orthogonal else replica // self.group_size
         return (iteration * self.accumulation + step) * self.groups + group
+
+    def check_outputs(self, mode, period):
+        """Error where EveryN would keep nothing."""
+        steps = self.iterations * self.accumulation
+        if mode == enums.OutputMode.EveryN and period > steps:
+            raise Error(f"OutputMode.EveryN with a period of {period} keeps nothing of {steps} micro-batches "
+                        f"({self.iterations} device iterations x gradient accumulation {self.accumulation})")
 
     def check(self, arguments):
         """AssertionError where a tensor does not divide; Error for one without elements."""

@@ -1,6 +1,6 @@
 """Cycles, latencies and profiles of runs, by the machine's model, told when somebody asks.
 
-Times are modelled: a clock that begins at 0 with each call. SUPERSTEP_POPTORCH_CLOCK=host gives the host's times instead.
+Times are modeled: a clock that begins at 0 with each call. SUPERSTEP_POPTORCH_CLOCK=host gives the host's times instead.
 """
 
 import json
@@ -9,9 +9,10 @@ import time
 
 import torch
 
-from . import _devices, _machine, enums
-from ._errors import Error
-from ._logging import logger, warn_once
+from .. import enums
+from .._errors import Error
+from .._logging import logger, warn_once
+from . import cache, devices, machine
 
 _EVENTS = ("input", "input_complete", "output", "output_complete")
 
@@ -25,12 +26,13 @@ class Timing:
         self._started = self._ended = None
         self._outputs = 0
         self._multiplier = 0
+        self._cache_file = None
 
     # Compile time.
 
     def check(self):
         """Error where cycles are to be logged and there is no hardware, as on PopTorch."""
-        if self.logs_cycles and not _devices.attaches(self._options):
+        if self.logs_cycles and not devices.attaches(self._options):
             raise Error("Cycle count logging is only supported on actual IPU hardware. Here the machine's model stands for it, "
                         "unless POPTORCH_IPU_MODEL=1, SUPERSTEP_POPTORCH_DEVICES=none or an offline target says that there is "
                         "none.")
@@ -44,8 +46,11 @@ class Timing:
         """The model was compiled anew: nothing has run; what is asked for at compile time is told."""
         self._prediction = None
         self._started = None
+        self._cache_file = cache.path_of(self._executor)
+        if self._cache_file is not None and not os.path.exists(self._cache_file):
+            cache.write(self._cache_file, {"model": name, "prediction": None})
         if os.environ.get("SUPERSTEP_POPTORCH_FIT") == "refuse":
-            _machine.check_fit(self.prediction(), name)
+            machine.check_fit(self.prediction(), name)
         folder = profile_folder(self._options, self._executor._training)
         if folder is not None:
             self._write_profile(folder)
@@ -54,7 +59,7 @@ class Timing:
         executor = self._executor
         os.makedirs(folder, exist_ok=True)
         try:
-            _machine.profile(executor._model, executor._engine, executor._compiled, self._options, executor._batching,
+            machine.profile(executor._model, executor._engine, executor._compiled, self._options, executor._batching,
                              executor._plan, executor._training, folder)
         except Error as error:
             warn_once("No profile is written to %s: %s", folder, error.message)
@@ -62,11 +67,20 @@ class Timing:
     def prediction(self):
         """The machine's model of the compiled executor. Error: there is none, with the reason."""
         if self._prediction is None:
-            executor = self._executor
-            self._prediction = _machine.predict(executor._model, executor._engine, executor._compiled, self._options,
-                                                executor._batching, executor._plan, executor._training)
-            _machine.check_fit(self._prediction, type(executor._model).__name__)
+            self._prediction = self._remembered() or self._predicted()
+            machine.check_fit(self._prediction, type(self._executor._model).__name__)
         return self._prediction
+
+    def _remembered(self):
+        found = cache.read(self._cache_file).get("prediction")
+        return machine.Prediction(**found) if found else None
+
+    def _predicted(self):
+        executor = self._executor
+        found = machine.predict(executor._model, executor._engine, executor._compiled, self._options, executor._batching,
+                                 executor._plan, executor._training)
+        cache.write(self._cache_file, {"model": type(executor._model).__name__, "prediction": vars(found)})
+        return found
 
     # Runs.
 

@@ -2,8 +2,8 @@
 
 import torch
 
-from . import _running
-from ._errors import Error
+from .. import _running
+from .._errors import Error
 
 
 def _tensors(value, where):

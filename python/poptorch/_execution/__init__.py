@@ -1,0 +1,1 @@
+"""How an executor runs a model: arguments, micro-batches, passes, gradients, states, files."""

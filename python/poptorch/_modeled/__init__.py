@@ -1,0 +1,1 @@
+"""What the machine's model says: devices, cycles, latencies, memory."""

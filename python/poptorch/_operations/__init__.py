@@ -1,0 +1,1 @@
+"""Operations of models: blocks, control flow, hints, losses, half precision."""

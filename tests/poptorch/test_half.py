@@ -59,6 +59,18 @@ def test_float_weights_learn_from_half_activations():
     assert float(model.norm.running_mean.abs().max()) > 0
 
 
+def test_statistics_in_half_are_moved_too():
+    norm = torch.nn.BatchNorm1d(4)
+    norm.running_mean = norm.running_mean.half()
+    norm.running_var = norm.running_var.half()
+    executor = poptorch.inferenceModel(norm)
+    x = torch.randn(8, 4) + 3
+    executor(x.half())
+    executor.copyWeightsToHost()
+    assert norm.running_mean.dtype == HALF
+    torch.testing.assert_close(executor.running_mean.float(), 0.1 * x.mean(0), rtol=1e-2, atol=1e-3)
+
+
 def test_scaling_keeps_gradients_that_half_loses():
     class Small(torch.nn.Module):
         def __init__(self):

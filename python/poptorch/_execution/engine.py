@@ -1,7 +1,7 @@
 """Engines: what computes the forward and the backward pass of one micro-batch.
 
-An engine has `trace` (a pass at compile time that leaves no mark), `begin` (of a call), `forward` and `backward`. There is one, `Eager`: PyTorch
-runs the module itself. SUPERSTEP_POPTORCH_ENGINE chooses; `auto` is the same as `eager`.
+An engine has `trace` (a pass at compile time that leaves no mark), `begin` (of a call), `forward` and `backward`. There is
+one, `Eager`: PyTorch runs the module itself. SUPERSTEP_POPTORCH_ENGINE chooses; `auto` is the same as `eager`.
 """
 
 import contextlib

@@ -3,6 +3,7 @@
 torch is imported where it is needed: `import popdist` alone is quick, and a parent that only starts instances needs none.
 """
 
+import atexit
 import zlib
 
 from ._environment import getInstanceIndex, getNumInstances
@@ -16,6 +17,14 @@ def init():
     if not torch.distributed.is_initialized():
         # Address, port, rank and size are in the environment that poprun set.
         torch.distributed.init_process_group("gloo", rank=getInstanceIndex(), world_size=getNumInstances())
+        atexit.register(_leave)
+
+
+def _leave():
+    """Ends the connection before the interpreter does: its threads, if they still run then, abort the process."""
+    import torch.distributed
+    if torch.distributed.is_initialized():
+        torch.distributed.destroy_process_group()
 
 
 def barrier():

@@ -11,7 +11,7 @@ import torch
 from . import _optim_rules
 from ._logging import logger
 from ._optim_attributes import VariableAttributes, check
-from ._optim_update import StateOfUpdate
+from ._optim_state import StateOfUpdate
 from ._optim_update import Update as _Update  # noqa: F401 - named in annotations
 from ._optim_update import make_update
 

@@ -1,10 +1,10 @@
 """Graphs of PyTorch Geometric in batches of fixed size, for scripts written for PopTorch Geometric.
 
-Importing it lets graphs be arguments of models, and knn, knn_graph, radius and radius_graph of torch_geometric.nn run in
-plain torch where pyg-lib is not installed. Needs torch_geometric 2.4 or later.
+Importing it lets graphs be arguments of models, and gives PyTorch Geometric operators of near points in plain torch where
+pyg-lib, which has them, is not installed. Needs torch_geometric 2.4 or later.
 """
 
-from . import found as _found
+from . import _operators
 from .collate import make_exclude_keys
 from .dataloader import FixedSizeDataLoader, FixedSizeStrategy, OverSizeStrategy
 from .fixed_size_options import FixedSizeOptions
@@ -17,4 +17,4 @@ __version__ = "3.3.0+superstep"
 __all__ = ["FixedSizeDataLoader", "FixedSizeOptions", "FixedSizeStrategy", "OverSizeStrategy", "PyGArgsParser",
            "TrainingStepper", "__version__", "make_exclude_keys", "registerCustomArgParsers", "set_aggregation_dim_size"]
 
-_found.install()
+_operators.define()

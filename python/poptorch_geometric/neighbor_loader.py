@@ -6,6 +6,7 @@ from poptorch._dataloader import DataLoader as _Loader
 from torch_geometric.loader import NeighborLoader
 from torch_geometric.loader.utils import get_input_nodes
 
+from . import _neighbors
 from .collate import CombinedBatchingCollater, FixedSizeCollater
 from .fixed_size_options import FixedSizeOptions
 from .pyg_dataloader import OverSizeStrategy, trims
@@ -26,6 +27,8 @@ class PyGFixedSizeNeighborLoader(torch.utils.data.DataLoader):
                  over_size_strategy=OverSizeStrategy.TrimNodesAndEdges, fixed_size_options=None, add_pad_masks=True,
                  follow_batch=None, exclude_keys=None, of_neighbors=None, **kwargs):
         of_neighbors = {name: value for name, value in (of_neighbors or {}).items() if value is not None}
+        if _neighbors.missing() and "neighbor_sampler" not in of_neighbors:
+            of_neighbors["neighbor_sampler"] = _neighbors.sampler(data, num_neighbors, **of_neighbors)
         self.neighbour_loader = NeighborLoader(data, num_neighbors, input_nodes=input_nodes, batch_size=batch_size,
                                                **of_neighbors)
         self.input_type, nodes = get_input_nodes(data, input_nodes)[:2]
@@ -61,7 +64,10 @@ class PyGFixedSizeNeighborLoader(torch.utils.data.DataLoader):
 
 
 class FixedSizeNeighborLoader(PyGFixedSizeNeighborLoader, _Loader):
-    """Samples neighborhoods as PyTorch Geometric's NeighborLoader (which needs pyg-lib or torch-sparse), then pads them.
+    """Samples neighborhoods as PyTorch Geometric's NeighborLoader does, then pads them.
+
+    Where neither pyg-lib nor torch-sparse is installed they are sampled in plain torch: uniformly, without replacement;
+    other ways (replace, disjoint, temporal, other subgraphs) are an ImportError then.
 
     Args:
         data ... neighbor_sampler: as NeighborLoader's; filter_per_worker has no effect.

@@ -221,6 +221,15 @@ def test_processes_shuffle_alike_and_leave_nothing_out_for_long():
         assert set(one) | set(other) == set(range(100))
 
 
+def test_nearly_half_left_out_comes_in_the_next_epoch():
+    """23 samples, of which an epoch of three processes takes 12: the other 11 are all in the next."""
+    loaders = [DataLoader(options(process=process, processes=3, seed=7), Numbers(23), batch_size=4, shuffle=True)
+               for process in range(3)]
+    epochs = [{number for loader in loaders for number in values(loader)} for _ in range(5)]
+    assert all(len(epoch) == 12 for epoch in epochs)
+    assert all(one | other == set(range(23)) for one, other in zip(epochs, epochs[1:]))
+
+
 # -- reading ahead ----------------------------------------------------------------------------------------------------
 
 @pytest.mark.parametrize("persistent", [True, False])

@@ -12,7 +12,9 @@ from torch_geometric.loader import ClusterLoader
 
 import poptorch
 import poptorch_geometric
+from poptorch_geometric import _neighbors
 from poptorch_geometric import FixedSizeDataLoader, FixedSizeOptions, FixedSizeStrategy, OverSizeStrategy, _padding
+from poptorch_geometric._neighbors import UniformSampler
 from poptorch_geometric.cluster_loader import FixedSizeClusterLoader
 from poptorch_geometric.collate import CombinedBatchingCollater, FixedSizeCollater, make_exclude_keys
 from poptorch_geometric.dataloader import CustomFixedSizeDataLoader, DataLoader
@@ -267,40 +269,71 @@ def test_clusters():
         FixedSizeClusterLoader(clusters, FixedSizeOptions(8, 9, 3))
 
 
-class _Neighbors:
-    """A sampler of all neighbors at one step, in the place of the library that PyTorch Geometric samples by."""
-
-    disjoint = False
-    is_temporal = False
-    edge_permutation = None
-
-    def __init__(self, edge_index):
-        self.edge_index = edge_index
-
-    def sample_from_nodes(self, inputs, **kwargs):
-        from torch_geometric.sampler import SamplerOutput
-        seeds = inputs.node
-        edges = torch.isin(self.edge_index[1], seeds).nonzero().flatten()
-        others = self.edge_index[0][edges]
-        nodes = torch.cat([seeds, others[~torch.isin(others, seeds)].unique()])
-        place = {int(node): number for number, node in enumerate(nodes)}
-        rows, columns = (torch.tensor([place[int(node)] for node in self.edge_index[side][edges]]) for side in (0, 1))
-        return SamplerOutput(nodes, rows, columns, edges, None, metadata=(inputs.input_id, inputs.time))
-
-
 def test_neighborhoods():
     graph = ring(9)
     loader = FixedSizeNeighborLoader(graph, [2], batch_size=3, fixed_size_options=FixedSizeOptions(7, 6, 2),
-                                     neighbor_sampler=_Neighbors(graph.edge_index), options=options(deviceIterations=3))
+                                     neighbor_sampler=UniformSampler(graph, [2]), options=options(deviceIterations=3))
     batch, = list(loader)
     assert batch.x.shape == (21, 2) and batch.edge_index.shape == (6, 6)
     # Seeds 0, 1, 2 with their predecessor 8, then padding.
     assert batch.x[:4, 0].tolist() == [1, 3, 5, 17] and (batch.x[4:7] == 0).all()
     assert batch.input_id.tolist() == list(range(9)) and batch["batch_size"] == 3
     assert batch.nodes_mask[:7].tolist() == [True] * 4 + [False] * 3
-    found = FixedSizeNeighborLoader(graph, [2], batch_size=3, neighbor_sampler=_Neighbors(graph.edge_index))
+    found = FixedSizeNeighborLoader(graph, [2], batch_size=3, neighbor_sampler=UniformSampler(graph, [2]))
     assert found.fixed_size_options.num_nodes == 5 and found.fixed_size_options.num_graphs == 2
     assert sum(1 for _ in found) == 3
+
+
+class _Asked:
+    """What a loader asks a sampler for."""
+
+    time = None
+
+    def __init__(self, nodes, kind=None):
+        self.node = self.input_id = torch.tensor(nodes)
+        self.input_type = kind
+
+
+def test_samples_are_edges_of_the_graph():
+    torch.manual_seed(0)
+    graph = Data(x=torch.zeros(30, 1), edge_index=torch.randint(30, (2, 300)))
+    for _ in range(10):
+        made = UniformSampler(graph, [3, -1]).sample_from_nodes(_Asked([4, 9]))
+        assert made.node[:2].tolist() == [4, 9] and len(made.node.unique()) == len(made.node)
+        edges = torch.stack([made.node[made.row], made.node[made.col]])
+        assert torch.equal(edges, graph.edge_index[:, made.edge]) and len(made.edge.unique()) == len(made.edge)
+        into = graph.edge_index[1].bincount(minlength=30)
+        counts = made.col.bincount(minlength=len(made.node))
+        assert counts[:2].tolist() == [min(3, int(into[4])), min(3, int(into[9]))]
+        first = made.row[:int(counts[:2].sum())].max() + 1
+        assert counts[2:first].tolist() == into[made.node[2:first]].tolist(), "all edges of nodes of the first step"
+    drawn = torch.stack([UniformSampler(graph, [1]).sample_from_nodes(_Asked([4])).edge for _ in range(400)])
+    chosen = drawn.flatten().bincount(minlength=300)[graph.edge_index[1] == 4]
+    assert chosen.sum() == 400 and (chosen > 400 / len(chosen) / 3).all(), "every edge is drawn about as often"
+
+
+def test_samples_of_heterogeneous_graphs():
+    graph = hetero(6, 6)
+    graph["paper", "of", "author"].edge_index = torch.tensor([[0, 1, 2, 3, 4, 5], [1, 2, 3, 4, 5, 0]])
+    made = UniformSampler(graph, [2, 2]).sample_from_nodes(_Asked([3], "paper"))
+    assert made.node["paper"].tolist() == [3, 2] and made.node["author"].tolist() == [3]
+    assert made.row["author", "writes", "paper"].tolist() == [0] and made.col["paper", "of", "author"].tolist() == [0]
+    loader = FixedSizeNeighborLoader(graph, [2, 2], ("paper", torch.tensor([3, 5])), batch_size=2,
+                                     fixed_size_options=FixedSizeOptions({"paper": 6, "author": 5}, {
+                                         kind: 7 for kind in graph.edge_types}), neighbor_sampler=UniformSampler(graph, [2, 2]))
+    batch, = list(loader)
+    assert batch["paper"].x.shape == (6, 3) and batch["author", "writes", "paper"].edge_index.shape == (2, 7)
+    with pytest.raises(ValueError, match="says nothing of edges"):
+        UniformSampler(graph, {("paper", "of", "author"): [2]})
+
+
+@pytest.mark.skipif(not _neighbors.missing(), reason="PyTorch Geometric samples itself")
+def test_samples_without_a_library():
+    loader = FixedSizeNeighborLoader(ring(9), [2], batch_size=3, fixed_size_options=FixedSizeOptions(7, 6))
+    assert [batch.x.shape for batch in loader] == [(7, 2)] * 3
+    for wrong in ({"replace": True}, {"disjoint": True}, {"subgraph_type": "induced"}):
+        with pytest.raises(ImportError, match="needs pyg-lib"):
+            FixedSizeNeighborLoader(ring(9), [2], **wrong)
 
 
 # -- models -----------------------------------------------------------------------------------------------------------

@@ -5,9 +5,11 @@ import torch
 
 pytest.importorskip("torch_geometric")
 
+from torch_geometric import nn
+
 import poptorch
 import poptorch_geometric  # noqa: F401 - fills what PyTorch Geometric lacks
-from poptorch_geometric import _near, found, ops
+from poptorch_geometric import _near, ops
 
 
 def points(count, seed=0, examples=3):
@@ -39,7 +41,7 @@ def test_nearest_are_nearest(k, monkeypatch):
     assert torch.equal(far.isinf(), place < 0)
     edges = ops.knn(x, y, k, batch_x, batch_y)
     assert edges.shape == (2, 13 * min(k, 25)) and torch.equal(edges[0] < 0, edges[1] < 0)
-    rows = [[edge[1] for edge in found.knn(x, y, k, batch_x, batch_y).T.tolist() if edge[0] == row] for row in range(13)]
+    rows = [[edge[1] for edge in nn.knn(x, y, k, batch_x, batch_y).T.tolist() if edge[0] == row] for row in range(13)]
     assert rows == listed(place)
 
 
@@ -47,8 +49,8 @@ def test_nearest_are_nearest(k, monkeypatch):
 @pytest.mark.parametrize("flow", ["source_to_target", "target_to_source"])
 def test_graphs_of_near_points(loop, flow):
     x, batch = points(20)
-    for edges, expected in ((found.knn_graph(x, 3, batch, loop, flow), by_loops(x, x, batch, batch, 3, but_itself=not loop)),
-                            (found.radius_graph(x, 1.5, batch, loop, 5, flow),
+    for edges, expected in ((nn.knn_graph(x, 3, batch, loop, flow), by_loops(x, x, batch, batch, 3, but_itself=not loop)),
+                            (nn.radius_graph(x, 1.5, batch, loop, 5, flow),
                              by_loops(x, x, batch, batch, 5, 1.5, but_itself=not loop))):
         source, target = edges if flow == "source_to_target" else edges.flip(0)
         assert [source[target == row].tolist() for row in range(20)] == expected
@@ -58,15 +60,29 @@ def test_graphs_of_near_points(loop, flow):
 
 def test_a_point_with_a_twin_is_not_its_own_neighbor():
     x = torch.zeros(3, 2)
-    edges = found.knn_graph(x, 1)
+    edges = ops.knn_graph(x, 1)
     assert edges.shape == (2, 3) and (edges[0] != edges[1]).all()
+
+
+def test_the_nearest_point_of_each():
+    (x, batch_x), (y, batch_y) = points(9), points(14, 1)
+    expected = by_loops(y, x, batch_y, batch_x, 1)
+    assert [[place] for place in nn.nearest(x, y, batch_x, batch_y).tolist()] == expected
+
+
+def test_layers_of_near_points():
+    x, batch = points(12)
+    layer = nn.DynamicEdgeConv(torch.nn.Linear(6, 2), 3, "max")
+    edges = ops.knn(x, x, 3, batch, batch).flip(0)
+    expected = nn.EdgeConv(layer.nn, "max")(x, edges[:, edges[0] >= 0])
+    torch.testing.assert_close(layer(x, batch), expected)
 
 
 def test_cosine_and_single_coordinates():
     x = torch.tensor([[1.0, 0.0], [10.0, 10.0], [0.0, 3.0]])
-    assert found.knn(x, torch.tensor([[2.0, 2.1]]), 1, cosine=True)[1].tolist() == [1]
-    assert found.knn(x, torch.tensor([[2.0, 2.1]]), 1)[1].tolist() == [2]
-    assert found.radius(torch.tensor([1, 5, 9]), torch.tensor([6]), 2)[1].tolist() == [1]
+    assert nn.knn(x, torch.tensor([[2.0, 2.1]]), 1, cosine=True)[1].tolist() == [1]
+    assert nn.knn(x, torch.tensor([[2.0, 2.1]]), 1)[1].tolist() == [2]
+    assert nn.radius(torch.tensor([1, 5, 9]), torch.tensor([6]), 2)[1].tolist() == [1]
 
 
 def test_features_between_points():

@@ -223,6 +223,16 @@ def test_half_velocities_are_kept_times_the_loss_scaling():
     assert moved(1.0) == -(2.0 ** -26) * 2
 
 
+def test_half_velocities_follow_the_loss_scaling():
+    weights = {"w": torch.nn.Parameter(torch.zeros(1))}
+    types = {"velocity_accum_type": torch.float16, "momentum": 0.5, "lr": 1.0}
+    update = optim.make_update(optim.SGD(weights.values(), loss_scaling=1024.0, **types), weights)
+    update.step({"w": torch.ones(1)})
+    update.adopt(optim.SGD(weights.values(), loss_scaling=16.0, **types))
+    update.step({"w": torch.zeros(1)})
+    assert weights["w"].item() == -1.5
+
+
 @pytest.mark.parametrize("name", ["SGD", "AdamW", "LAMB"])
 def test_half_parameters_are_computed_in_float32_and_rounded(name):
     weights = parameters(torch.float16)
@@ -430,12 +440,14 @@ def test_settings_of_a_loaded_state_act_until_the_optimizer_is_set(settings):
     giver = optim.SGD(other.values(), **everything)
     giving = optim.make_update(giver, other)
     weights = parameters()
-    taker = optim.SGD(weights.values(), **everything | {"lr": 0.7, "weight_decay": 0.01})
+    changed = {"lr": 0.7, "weight_decay": 0.01} | ({"momentum": 0.2} if "momentum" in settings else {})
+    taker = optim.SGD(weights.values(), **everything | changed)
     taking = optim.make_update(taker, weights)
     taker.load_state_dict(giver.state_dict())
     loaded = taker.state_dict()["ipu_param"]
-    giving.step(gradients(0, weights))
-    taking.step(gradients(0, weights))
+    for step in (0, 1):
+        giving.step(gradients(step, weights))
+        taking.step(gradients(step, weights))
     assert largest_difference(weights, other) < 1e-6
     shown = taker.state_dict()["ipu_param"]
     assert all(torch.equal(shown[name], loaded[name]) for name in loaded)

@@ -181,6 +181,7 @@ class PoplarExecutor:
         self._compiled.check(arguments)
         arguments = self._timing.synthetic(arguments.mapped(narrowed))
         self._timing.begin()
+        self._engine.begin()
         collector = Collector(self._options.output_mode, self._options.output_return_period, self._batching)
         self._anchors.begin(self._batching)
         with self._engine.randomness:

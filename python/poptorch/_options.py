@@ -368,6 +368,8 @@ def describe(options):
             logger.debug("poptorch.Options set %s to value %s", name, shown)
     for name, value in options._tensor_locations.toDict().items():
         logger.debug("poptorch.Options set %s to value %s", name, _location_words(value))
+    if options.exists("use_model"):
+        logger.info("From the user configuration: Ipu model: %s", "Enabled" if options.use_model else "Disabled")
     _popart_options.validate(options._popart.options)
 
 

@@ -65,6 +65,13 @@ def test_counters_and_latencies():
     assert sum(parts) == pytest.approx(mean)
 
 
+def test_made_up_data_are_not_transferred():
+    executor = poptorch.inferenceModel(Regression(), poptorch.Options().enableSyntheticData(True))
+    executor(*data(2))
+    assert executor.getPerfCounters() == {name: [[], []] for name in ("input", "input_complete", "output", "output_complete")}
+    assert executor.getLatency() == (0, 0, 0)
+
+
 @with_superstep
 def test_what_cannot_be_exported_has_no_cycles():
     executor = poptorch.inferenceModel(lambda x: torch.linalg.eigvalsh(x), poptorch.Options().logCycleCount(True))

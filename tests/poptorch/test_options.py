@@ -2,6 +2,8 @@
 import copy
 import json
 import pickle
+import subprocess
+import sys
 
 import poptorch
 import pytest
@@ -158,3 +160,9 @@ def test_engines(monkeypatch):
                 poptorch.inferenceModel(torch.nn.ReLU())(torch.ones(1))
         else:
             assert poptorch.inferenceModel(torch.nn.ReLU())(torch.ones(1)) == 1
+
+
+def test_importing_takes_torch_alone():
+    code = "import sys, poptorch; print([name for name in ('superstep', 'onnx', 'torch_geometric', 'popdist') if name in sys.modules])"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout == "[]\n" and found.stderr == ""

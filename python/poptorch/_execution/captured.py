@@ -96,7 +96,6 @@ class Captured(Eager):
             self._graph = None
         if self._graph is None or forward.recorder is not None or forward.finite:
             return super().forward(arguments, forward, replica)
-        self._refresh()
         outputs, loss, gradients = self._graph.run(arguments.tensors(), self.tensors(replica))
         if self.training:
             self._found = loss, gradients

@@ -1,8 +1,8 @@
 """Engines: what computes the forward and the backward pass of one micro-batch.
 
-An engine has `trace` (a pass at compile time that leaves no mark), `forward` and `backward`. `Eager` lets PyTorch run the module
-itself; `Captured` (`captured.py`) has Superstep compute what it can capture. SUPERSTEP_POPTORCH_ENGINE chooses: `eager`;
-`superstep`, which refuses what cannot be captured; `auto`, which leaves that to PyTorch.
+An engine has `trace` (a pass at compile time that leaves no mark), `begin` (of a call), `forward` and `backward`. `Eager` lets
+PyTorch run the module itself; `Captured` (`captured.py`) has Superstep compute what it can capture. SUPERSTEP_POPTORCH_ENGINE
+chooses: `eager`; `superstep`, which refuses what cannot be captured; `auto`, which leaves that to PyTorch.
 """
 
 import contextlib
@@ -106,7 +106,6 @@ class Eager:
 
     def forward(self, arguments, forward, replica):
         """The result of one micro-batch on one replica."""
-        self._refresh()
         with Swapped(self._places[replica], self._buffers[replica]), self._grouped(replica):
             return self._call(arguments, forward, tracing=False)
 
@@ -163,8 +162,8 @@ class Eager:
         parameters = self.state.parameters().values()
         return sum(parameter._version for parameter in parameters), trainings(self.state.buffers().values())
 
-    def _refresh(self):
-        """Buffers follow when training changed them, or together with parameters that the host changed."""
+    def begin(self):
+        """A call begins: buffers follow when training changed them, or together with parameters that the host changed."""
         if not self.training and self._buffers[0] and self._seen != self._versions():
             logger.debug("Buffers are copied to the device: training or the host changed the model")
             self.buffers_to_device()

@@ -115,8 +115,8 @@ class Timing:
             return {event: [[]] for event in _EVENTS}
         batching = self._executor._batching
         inputs = len(self._executor._compiled.tensors())
-        if self._is_synthetic:
-            return {event: [[]] for event in _EVENTS}
+        if self._is_synthetic:  # nothing is transferred
+            return {event: _listed([], inputs if event.startswith("input") else self._outputs) for event in _EVENTS}
         times = self._micro_batches(batching)
         kept = self._kept(batching)
         return {"input": _listed([begin for begin, _, _, _ in times], inputs),

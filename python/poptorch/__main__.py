@@ -4,7 +4,8 @@ import importlib
 import sys
 
 # Command, the module of this package that has its `main(arguments)`, what it does.
-_COMMANDS = {"data": ("._generated", "write a data set drawn here, where the real one cannot be downloaded")}
+_COMMANDS = {"run": ("._run", "run a script, then tell what ran where, its cycles and its memory"),
+             "data": ("._generated", "write a data set drawn here, where the real one cannot be downloaded")}
 
 
 def _usage():

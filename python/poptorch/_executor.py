@@ -7,7 +7,7 @@ import time
 
 import torch
 
-from . import _options, enums
+from . import _options, _running, enums
 from ._errors import Error
 from ._execution import anchors, saving, wrapping
 from ._execution.arguments import Signature, narrowed
@@ -50,7 +50,10 @@ class PoplarExecutor:
         self._dirty = False
         self.per_replica_params = {}
         self._finite = self._options._Popart.options.get("enableFloatingPointChecks", False)
+        self._computed_by = None
         self._options._freeze()
+        if _running.made is not None:
+            _running.made.append(self)
         if training:
             wrapping.wrap(self._user_model, self)
 
@@ -118,6 +121,7 @@ class PoplarExecutor:
         self._make_update(engine)
         self._anchors.check(self._names(engine, arguments, result))
         self._engine, self._plan, self._batching = engine, placement, batching
+        self._computed_by = engine.words
         self._compiled = arguments.mapped(lambda tensor: tensor.detach())
         self._attached = self._options.connection_type != enums.ConnectionType.Never
         self._timing.compiled(type(self._model).__name__)

@@ -9,6 +9,7 @@ class _State(threading.local):
 
 
 _state = _State()
+made = None  # the executors made so far, where somebody will tell of them (`python -m poptorch run`)
 
 
 def current():

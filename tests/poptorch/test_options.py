@@ -100,6 +100,14 @@ def test_files(tmp_path):
         poptorch.Options().loadFromFile(str(file))
 
 
+def test_names_that_public_scripts_set_are_known():
+    options = poptorch.Options()
+    for name in ("replicatedCollectivesSettings.prepareScheduleForMergingCollectives", "disableGradAccumulationTensorStreams",
+                 "replicatedCollectivesSettings.mergeAllReduceCollectives", "groupNormStridedChannelGrouping"):
+        options._Popart.set(name, True)
+    assert poptorch.inferenceModel(torch.nn.ReLU(), options)(torch.ones(1)) == 1
+
+
 def test_unknown_names_of_popart_are_refused_with_the_nearest():
     options = poptorch.Options()
     options._Popart.set("enableOutlinig", True)

@@ -23,8 +23,8 @@ from .engine import Eager
 from .state import Modes, Swapped
 from .statistics import NotFollowed, Statistics
 
-_NEEDS = ("superstep", "onnx", "onnxscript")
-_EXPORTERS = {"traced": False, "dynamo": True}  # the faster one first
+_NEEDS = ("superstep", "onnx")
+_EXPORTERS = {"traced": False, "dynamo": True}  # the faster one first; the second needs onnxscript
 _TRIALS = 5
 _PREFIX = "held."  # of parameters' names in a file: the module is held by another one
 
@@ -32,6 +32,11 @@ _PREFIX = "held."  # of parameters' names in a file: the module is held by anoth
 def missing():
     """The packages that capturing needs and that are not installed."""
     return [name for name in _NEEDS if importlib.util.find_spec(name) is None]
+
+
+def _exporters():
+    every = list(_EXPORTERS)
+    return every if importlib.util.find_spec("onnxscript") is not None else every[:1]
 
 
 class _Seen:
@@ -71,11 +76,13 @@ class Captured(Eager):
                 self.statistics, self._graph = _capture(self, arguments)
             followed = self.statistics.names + self.changed
             self._constants = {name: _Seen(buffer) for name, buffer in self.state.buffers().items() if name not in followed}
+            self.words = "Superstep's engine"
             logger.info("forward of %s by Superstep's engine", name)
         except NotCaptured as reason:
             if self._required:
                 raise Error(f"forward of {name} cannot be computed by Superstep's engine: {reason}. With "
                             "SUPERSTEP_POPTORCH_ENGINE=auto PyTorch computes it") from None
+            self.words = f"PyTorch ({reason})"
             logger.info("forward of %s by PyTorch: %s", name, reason)
         return self._result
 
@@ -180,7 +187,7 @@ def _capture(engine, arguments):
         except NotFollowed as buffer:
             raise NotCaptured(f"forward changes buffers: {buffer}") from None
         expected = Expected(engine.state.module, engine.training, arguments)
-        for exporter in _EXPORTERS:
+        for exporter in _exporters():
             try:
                 return statistics, _checked(engine, arguments, pathlib.Path(folder), exporter, expected)
             except NotCaptured as reason:

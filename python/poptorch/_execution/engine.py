@@ -42,6 +42,8 @@ class Eager:
     live here until `buffers_to_host`, as they do on a device.
     """
 
+    words = "PyTorch"  # who computes, for reports
+
     def __init__(self, model, options, training, groupings):
         self._model = model
         self.training = training

@@ -27,6 +27,7 @@ class Timing:
         self._outputs = 0
         self._multiplier = 0
         self._cache_file = None
+        self.calls, self.host_seconds = 0, 0.0  # of all runs so far
 
     # Compile time.
 
@@ -91,6 +92,8 @@ class Timing:
     def ran(self, outputs, multiplier):
         """A run is over, of so many output tensors joined from `multiplier` micro-batches."""
         self._ended = time.perf_counter()
+        self.calls += 1
+        self.host_seconds += self._ended - self._started
         self._outputs, self._multiplier = outputs, multiplier
         if self.logs_cycles and logger.isEnabledFor(10):
             logger.debug("Total number of IPU cycles: %d", self.cycles())

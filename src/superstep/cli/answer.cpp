@@ -14,6 +14,7 @@
 #include "superstep/cli/command.h"
 #include "superstep/cli/shared/model_options.h"
 #include "superstep/cli/shared/outcome.h"
+#include "superstep/cli/shared/say.h"
 #include "superstep/file/hdf5/hdf5.h"
 #include "superstep/physics/language/language.h"
 #include "superstep/run/model.h"
@@ -138,9 +139,7 @@ void show(const run::Answered& answered, std::int64_t best) {
   std::vector<std::string> words;
   for (const auto& [length, count] : lengths) words.push_back(fmt::format("{} of {}", count, length));
   const run::TextAnswer& first = answered.answers[0];
-  fmt::print(
-      stderr,
-      "superstep: score {:.4f}, bytes {} to {}; {} tokens of text behind {} of the question in windows: "
+  say("superstep: score {:.4f}, bytes {} to {}; {} tokens of text behind {} of the question in windows: "
       "{}; {}\n",
       first.share, first.begin, first.end, format_count(static_cast<double>(answered.text_tokens)),
       answered.question_tokens, join(words, ", "), format_seconds(answered.seconds));

@@ -16,6 +16,7 @@
 #include "superstep/cli/command.h"
 #include "superstep/cli/shared/heeded_options.h"
 #include "superstep/cli/shared/outcome.h"
+#include "superstep/cli/shared/say.h"
 #include "superstep/language/decode/decoder.h"
 #include "superstep/language/decode/sampling.h"
 #include "superstep/language/tokenizer/tokenizer.h"
@@ -208,15 +209,14 @@ double value_of(const std::vector<Metric>& metrics, std::string_view name) {
 
 void tell(const Completed& done, const std::vector<Metric>& metrics) {
   const auto count = [](std::size_t n) { return format_count(static_cast<double>(n)); };
-  fmt::print(stderr, "superstep: {} tokens of the prompt in {}: {:.4g} tokens/s, {}\n",
-             count(done.prompt.size()), format_seconds(done.prefill_seconds),
-             value_of(metrics, "prefill_throughput"), format_si(value_of(metrics, "prefill_rate"), "FLOP/s"));
-  fmt::print(stderr, "superstep: {} tokens after it: {}", count(done.tokens.size()), done.why);
+  say("superstep: {} tokens of the prompt in {}: {:.4g} tokens/s, {}\n", count(done.prompt.size()),
+      format_seconds(done.prefill_seconds), value_of(metrics, "prefill_throughput"),
+      format_si(value_of(metrics, "prefill_rate"), "FLOP/s"));
+  say("superstep: {} tokens after it: {}", count(done.tokens.size()), done.why);
   if (!done.seconds.empty())
-    fmt::print(stderr, "; {:.4g} tokens/s, {} of weights for each: {}",
-               value_of(metrics, "decode_throughput"), format_bytes(value_of(metrics, "weight_bytes")),
-               format_si(value_of(metrics, "weight_rate"), "B/s"));
-  fmt::print(stderr, "\n");
+    say("; {:.4g} tokens/s, {} of weights for each: {}", value_of(metrics, "decode_throughput"),
+        format_bytes(value_of(metrics, "weight_bytes")), format_si(value_of(metrics, "weight_rate"), "B/s"));
+  say("\n");
 }
 
 void complete(const Arguments& arguments) {

@@ -15,6 +15,7 @@
 #include "superstep/cli/command.h"
 #include "superstep/cli/shared/heeded_options.h"
 #include "superstep/cli/shared/outcome.h"
+#include "superstep/cli/shared/say.h"
 #include "superstep/design/study.h"
 #include "superstep/design/study_files.h"
 #include "superstep/design/study_page.h"
@@ -260,10 +261,9 @@ void ask(const Arguments& arguments, const Problem& problem, ThreadPool& pool) {
 void warn_of_noise(const Problem& problem) {
   const double narrowest = *std::ranges::min_element(problem.half_width);
   if (problem.noise * 3 > narrowest && !is_quiet())
-    fmt::print(stderr,
-               "the tolerance, {:.2g} at its narrowest, is less than three deviations of the noise, {:.2g}: "
-               "curves that meet the target will be measured outside it\n",
-               narrowest, problem.noise);
+    say("the tolerance, {:.2g} at its narrowest, is less than three deviations of the noise, {:.2g}: "
+        "curves that meet the target will be measured outside it\n",
+        narrowest, problem.noise);
 }
 
 void run(const Arguments& arguments) {

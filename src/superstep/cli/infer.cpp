@@ -17,6 +17,7 @@
 #include "superstep/cli/shared/metrics.h"
 #include "superstep/cli/shared/model_options.h"
 #include "superstep/cli/shared/outcome.h"
+#include "superstep/cli/shared/say.h"
 #include "superstep/file/source/paths.h"
 #include "superstep/run/serve/length_plans.h"
 
@@ -104,10 +105,9 @@ std::vector<Metric> with_f32(const run::InferReport& report) {
 void print_outside(const std::vector<std::string>& outside) {
   constexpr std::size_t most_lines = 10;
   for (std::size_t i = 0; i < std::min(most_lines, outside.size()); ++i)
-    fmt::print(stderr, "superstep: warning: {}\n", outside[i]);
+    say("superstep: warning: {}\n", outside[i]);
   if (outside.size() > most_lines)
-    fmt::print(stderr, "superstep: warning: and {} more are unlike what was learnt from\n",
-               outside.size() - most_lines);
+    say("superstep: warning: and {} more are unlike what was learnt from\n", outside.size() - most_lines);
 }
 
 // Nothing is wrong with them, but whoever expects them to be used wants to know.
@@ -115,15 +115,13 @@ void print_unused(const std::vector<std::string>& names) {
   if (names.empty()) return;
   constexpr std::size_t most_names = 6;
   const std::span<const std::string> some(names.data(), std::min(most_names, names.size()));
-  fmt::print(stderr, "superstep: note: the model has no use for {} arrays of the weights: {}{}\n",
-             names.size(), printable(join(some, ", ")), names.size() > most_names ? ", ..." : "");
+  say("superstep: note: the model has no use for {} arrays of the weights: {}{}\n", names.size(),
+      printable(join(some, ", ")), names.size() > most_names ? ", ..." : "");
 }
 
 void print_digest(const run::InferReport& report) {
   if (report.without_digest)
-    fmt::print(
-        stderr,
-        "superstep: note: the run has no digest of its weights: whether they are as they were written is "
+    say("superstep: note: the run has no digest of its weights: whether they are as they were written is "
         "not known (train --resume writes one)\n");
 }
 
@@ -138,7 +136,7 @@ void require_finite(const Arguments& arguments, const run::InferReport& report) 
   if (asked_for_answers && !arguments.allow_not_finite)
     throw Error(ErrorCode::diverged, what, arguments.input,
                 "look for NaN or infinity in the data; --allow-not-finite takes the answers as they are");
-  fmt::print(stderr, "superstep: warning: {}\n", what);
+  say("superstep: warning: {}\n", what);
 }
 
 void infer(Arguments arguments) {
@@ -166,14 +164,13 @@ void infer(Arguments arguments) {
     fmt::print("{}", report.f32_metrics.empty() ? metrics_table(report.metrics) : comparison(report));
     fmt::print("{}", refinement(report));
     if (!arguments.output.empty()) fmt::print("written to {}\n", arguments.output);
-    for (const std::string& note : report.notes) fmt::print(stderr, "superstep: note: {}\n", note);
+    for (const std::string& note : report.notes) say("superstep: note: {}\n", note);
     print_outside(report.outside);
     print_unused(report.unused_weights);
     print_digest(report);
     if (report.beyond_bounds > 0)
-      fmt::print(stderr,
-                 "superstep: warning: {} results are left out, because --bound leaves no room for them\n",
-                 report.beyond_bounds);
+      say("superstep: warning: {} results are left out, because --bound leaves no room for them\n",
+          report.beyond_bounds);
   }
   if (arguments.explain) fmt::print("{}{}", explain(report.plan), left_in_f32(report));
   nlohmann::json config{{"weights", arguments.weights},   {"input", arguments.input},

@@ -11,6 +11,7 @@
 #include "superstep/cli/shared/heeded_options.h"
 #include "superstep/cli/shared/model_options.h"
 #include "superstep/cli/shared/outcome.h"
+#include "superstep/cli/shared/say.h"
 #include "superstep/file/source/paths.h"
 #include "superstep/run/ranks/communicator.h"
 
@@ -96,8 +97,7 @@ void print_whole(const Arguments& arguments, const run::SampleReport& report) {
   print_forecasts(report);
   for (const run::MethodSummary& m : report.methods) {
     if (!m.told.empty()) fmt::print("{}: {}\n", m.method, m.told);
-    for (const std::string& line : m.warnings())
-      fmt::print(stderr, "superstep: warning: {}: {}\n", m.method, line);
+    for (const std::string& line : m.warnings()) say("superstep: warning: {}: {}\n", m.method, line);
   }
   if (!arguments.out.empty()) fmt::print("written to {}: the page is sample.html\n", arguments.out);
 }
@@ -175,7 +175,7 @@ void sample(Arguments arguments) {
   if (arguments.noise > 0) settings.noise = arguments.noise;
   settings.threads = thread_count();
   const run::SampleReport report = run::sample(settings, arguments.out, [](const std::string& line) {
-    if (!common().quiet && run::launched_rank() == 0) fmt::print(stderr, "superstep: {}\n", line);
+    if (!common().quiet && run::launched_rank() == 0) say("superstep: {}\n", line);
   });
   if (!common().quiet && run::launched_rank() == 0)
     report.windows.empty() ? print_whole(arguments, report) : print_windows(arguments, report);

@@ -20,6 +20,7 @@
 #include "superstep/cli/shared/outcome.h"
 #include "superstep/cli/shared/quality.h"
 #include "superstep/cli/shared/run_folder.h"
+#include "superstep/cli/shared/say.h"
 #include "superstep/file/source/paths.h"
 #include "superstep/lab/formats/training_log.h"
 #include "superstep/lab/profile/explain.h"
@@ -95,13 +96,11 @@ void complete_resumed(Arguments& arguments) {
   arguments.out = arguments.resume;
   if (common().quiet) return;
   if (kept.epochs != arguments.settings.epochs)
-    fmt::print(stderr,
-               "superstep: note: from here on the learning rates are those of {:g} epochs, not of {:g}\n",
-               arguments.settings.epochs, kept.epochs);
+    say("superstep: note: from here on the learning rates are those of {:g} epochs, not of {:g}\n",
+        arguments.settings.epochs, kept.epochs);
   if (kept.replicas != arguments.settings.replicas)
-    fmt::print(stderr,
-               "superstep: note: {} threads, not {}: sums may be rounded in another order than before\n",
-               arguments.settings.replicas, kept.replicas);
+    say("superstep: note: {} threads, not {}: sums may be rounded in another order than before\n",
+        arguments.settings.replicas, kept.replicas);
 }
 
 // The threads of a device are its own.
@@ -160,7 +159,7 @@ void tell_beginning(const Arguments& arguments, const target::PlanSummary& plan)
   // What it says at the end says it in any case.
   const bool tells = !common().quiet && common().progress != "none";
   if (tells && !arguments.no_out && !was_given(arguments.given, "--out") && arguments.resume.empty())
-    fmt::print(stderr, "superstep: the run is kept in {} (--no-out keeps nothing)\n", arguments.out);
+    say("superstep: the run is kept in {} (--no-out keeps nothing)\n", arguments.out);
   if (!arguments.explain) return;
   fmt::print("the plan\n{}\n", explain(plan));
   std::fflush(stdout);
@@ -179,7 +178,7 @@ run::TrainOptions options_of(const Arguments& arguments, run::TrainObserver* log
           .data_threads = arguments.data_threads,
           .tell =
               [](const std::string& line) {
-                if (!common().quiet) fmt::print(stderr, "superstep: {}\n", line);
+                if (!common().quiet) say("superstep: {}\n", line);
               },
           .planned = [&arguments](const target::PlanSummary& plan) { tell_beginning(arguments, plan); }};
 }

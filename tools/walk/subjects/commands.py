@@ -12,8 +12,8 @@ from helptext import all_commands, commands_of, examples_of
 PLACEHOLDER = re.compile(r'(?<![\w-])(?!SUPERSTEP)[A-Z]{3,}\b|\.\.\.|[<>\[\]{}]')
 RANKS = 'OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1'
 
-# A page whose files a script on it makes: docs.your_data runs both.
-WITH_FILES_OF_ITS_OWN = {'your-data.md'}
+# What speaks of files that a script on one of these pages makes: docs.your_data runs both.
+WITH_FILES_OF_ITS_OWN = {'your-data.md', 'convert.md', 'convert --help'}
 
 # Commands whose refusal is what a page shows.
 SHOWN_REFUSED = set()
@@ -46,6 +46,8 @@ def everything_printed(walk: Walk) -> dict:
         if not page.name.startswith('add-a') and page.name not in WITH_FILES_OF_ITS_OWN:
             printed[page.name] = commands_on(page)
     for command in [''] + all_commands(walk) + commands_of(walk):
+        if f'{command} --help' in WITH_FILES_OF_ITS_OWN:
+            continue
         printed[f'{command} --help'.strip()] = [without_program(line) for line in examples_of(walk, command)]
     return printed
 

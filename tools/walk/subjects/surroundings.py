@@ -6,7 +6,7 @@ from harness import DONE, FAILED, MEBI, Attempt, Walk, judged, run
 WORK = [
     'list',
     'generate braggnn --samples 64 --out {folder}/peaks.h5',
-    'train mlp --samples 600 --steps 4 --batch 64 --threads 4',
+    'train mlp --samples 600 --steps 4 --batch 64 --threads 4 --no-out',
     'infer mlp --samples 64 --batch 64 --threads 4',
     'predict mlp --on gc200',
     'bench mlp --mode infer --batch 1 --seconds 0.01 --threads 4',

@@ -4,6 +4,7 @@
 #include "superstep/base/random.h"
 #include "superstep/file/hdf5/hdf5.h"
 #include "superstep/file/npy.h"
+#include "superstep/file/npz.h"
 #include "tests/cli/page_commands.h"
 #include "tests/cli/program.h"
 #include "tests/contains.h"
@@ -68,10 +69,33 @@ std::string detector_of_the_page() {
   return on::model_bytes(on::graph(parts));
 }
 
+// The loss of each sample: weight * log(1 + mean (x w - truth)^2).
+std::string robust_model_of_the_page() {
+  on::GraphParts parts;
+  parts.inputs = {on::port("x", on::f32, {"N", "4"}), on::port("truth", on::f32, {"N", "2"}),
+                  on::port("weight", on::f32, {"N"})};
+  parts.outputs = {on::port("found", on::f32, {"N", "2"}), on::port("loss", on::f32, {"N"})};
+  parts.nodes = {
+      on::node("MatMul", {"x", "w"}, {"found"}),
+      on::node("Sub", {"found", "truth"}, {"away"}),
+      on::node("Mul", {"away", "away"}, {"squares"}),
+      on::node("ReduceMean", {"squares"}, {"means"},
+               {on::attribute("axes", std::vector<std::int64_t>{1}), on::attribute("keepdims", 0)}),
+      on::node("Add", {"means", "one"}, {"sums"}),
+      on::node("Log", {"sums"}, {"logarithms"}),
+      on::node("Mul", {"weight", "logarithms"}, {"loss"})};
+  parts.initializers = {random_floats("w", {4, 2}), on::floats("one", {}, {1})};
+  return on::model_bytes(on::graph(parts));
+}
+
 TEST(OwnModelPage, ItsCommandsWork) {
   const ScratchFolder folder;
   std::ofstream(folder / "model.onnx", std::ios::binary) << model_of_the_page();
   std::ofstream(folder / "detector.onnx", std::ios::binary) << detector_of_the_page();
+  std::ofstream(folder / "robust.onnx", std::ios::binary) << robust_model_of_the_page();
+  data::write_npz(folder / "weighted.npz", {{"x", random_array({40, 4}, 4)},
+                                            {"truth", random_array({40, 2}, 5)},
+                                            {"weight", random_array({40}, 6)}});
   data::write_npy(folder / "picture.npy", random_array({300, 4}, 3));
   const Tensor x = random_array({40, 3, 32, 32}, 1);
   data::write_npy(folder / "x.npy", x);

@@ -14,7 +14,6 @@
 #include "superstep/cli/command.h"
 #include "superstep/cli/shared/model_options.h"
 #include "superstep/cli/shared/outcome.h"
-#include "superstep/cli/shared/say.h"
 #include "superstep/file/hdf5/hdf5.h"
 #include "superstep/physics/language/language.h"
 #include "superstep/run/model.h"

@@ -2,10 +2,14 @@
 // callback that does the work. Errors are thrown (superstep::Error) and shown by main.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
 #include <cstdint>
+#include <cstdio>
 #include <limits>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "superstep/base/metric.h"
@@ -24,6 +28,14 @@ struct Common {
 };
 Common& common();
 int thread_count();  // common().threads, or the processors there are
+
+// Words on standard error, which may be closed, or on a full disk: what is told beside the work never ends
+// it.
+template <class... Arguments>
+void say(fmt::format_string<Arguments...> format, Arguments&&... arguments) {
+  const std::string text = fmt::format(format, std::forward<Arguments>(arguments)...);
+  std::fwrite(text.data(), 1, text.size(), stderr);
+}
 
 struct Command {
   const char* name;

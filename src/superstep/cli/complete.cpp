@@ -16,7 +16,6 @@
 #include "superstep/cli/command.h"
 #include "superstep/cli/shared/heeded_options.h"
 #include "superstep/cli/shared/outcome.h"
-#include "superstep/cli/shared/say.h"
 #include "superstep/language/decode/decoder.h"
 #include "superstep/language/decode/sampling.h"
 #include "superstep/language/tokenizer/tokenizer.h"

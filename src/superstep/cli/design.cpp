@@ -15,7 +15,6 @@
 #include "superstep/cli/command.h"
 #include "superstep/cli/shared/heeded_options.h"
 #include "superstep/cli/shared/outcome.h"
-#include "superstep/cli/shared/say.h"
 #include "superstep/design/study.h"
 #include "superstep/design/study_files.h"
 #include "superstep/design/study_page.h"

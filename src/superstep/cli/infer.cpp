@@ -17,7 +17,6 @@
 #include "superstep/cli/shared/metrics.h"
 #include "superstep/cli/shared/model_options.h"
 #include "superstep/cli/shared/outcome.h"
-#include "superstep/cli/shared/say.h"
 #include "superstep/file/source/paths.h"
 #include "superstep/run/serve/length_plans.h"
 

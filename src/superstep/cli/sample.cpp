@@ -11,7 +11,6 @@
 #include "superstep/cli/shared/heeded_options.h"
 #include "superstep/cli/shared/model_options.h"
 #include "superstep/cli/shared/outcome.h"
-#include "superstep/cli/shared/say.h"
 #include "superstep/file/source/paths.h"
 #include "superstep/run/ranks/communicator.h"
 

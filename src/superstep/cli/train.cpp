@@ -20,7 +20,6 @@
 #include "superstep/cli/shared/outcome.h"
 #include "superstep/cli/shared/quality.h"
 #include "superstep/cli/shared/run_folder.h"
-#include "superstep/cli/shared/say.h"
 #include "superstep/file/source/paths.h"
 #include "superstep/lab/formats/training_log.h"
 #include "superstep/lab/profile/explain.h"
@@ -273,10 +272,9 @@ void declare_schedule(CLI::App& command, run::TrainSettings& settings) {
       ->type_name("X")
       ->check(positive());
   command
-      .add_option("--schedule", settings.schedule,
-                  "of the learning rate: constant, linear, cosine, one_cycle, triangular, triangular2, "
-                  "exponential, stairs or plateau, with constants: cosine:warm_up=5,final=0.01, "
-                  "stairs:period=30,factor=0.1, plateau:patience=10 (epochs)")
+      .add_option(
+          "--schedule", settings.schedule,
+          "learning rate over the run: cosine:warm_up=5, stairs:period=30 ... (docs/your-own-model.md)")
       ->type_name("KIND[:NAME=X,...]");
   command
       .add_option("--patience", settings.patience,
@@ -286,8 +284,7 @@ void declare_schedule(CLI::App& command, run::TrainSettings& settings) {
   command
       .add_option(
           "--monitor", settings.monitor,
-          "the metric that --patience and --schedule plateau watch, and by which the best weights are "
-          "kept (default: the first)")
+          "metric that --patience and plateaus watch, and the best weights are kept by (default: the first)")
       ->type_name("METRIC");
   command
       .add_option(

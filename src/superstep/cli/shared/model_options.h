@@ -39,8 +39,8 @@ inline void add_freeze_option(CLI::App& command, std::vector<std::string>& names
 inline void add_loss_option(CLI::App& command, std::string& loss) {
   command
       .add_option("--loss", loss,
-                  "loss of a model file: mse, l1, huber, cross_entropy, value (the output is the loss); per "
-                  "output: mse:position,value:penalty")
+                  "loss of a model file: mse, l1, huber, cross_entropy, value; per output: "
+                  "mse:position,value:penalty")
       ->type_name("LOSS");
 }
 

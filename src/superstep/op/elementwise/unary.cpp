@@ -158,6 +158,9 @@ Var floor(Var x) { return x.builder().node1("Floor", {x}); }
 Var ceil(Var x) { return x.builder().node1("Ceil", {x}); }
 Var round(Var x) { return x.builder().node1("Round", {x}); }
 Var identity(Var x) { return x.builder().node1("Identity", {x}); }
+Var of_whole_batch(Var x) {
+  return x.builder().node1("Identity", {x}, {{"of_whole_batch", std::int64_t{1}}});
+}
 
 std::span<const Definition> unary_operators() {
   static const Definition definitions[] = {

@@ -17,6 +17,9 @@ Var floor(Var x);
 Var ceil(Var x);
 Var round(Var x);  // halves to even
 Var identity(Var x);
+// The same value, marked as one of a whole batch: a sum or mean over samples whose parts need not average to
+// it, so that nobody divides the batch (op/batch/elementwise.cpp).
+Var of_whole_batch(Var x);
 
 std::span<const Definition> unary_operators();
 

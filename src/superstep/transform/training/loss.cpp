@@ -56,14 +56,13 @@ Var dice(Var output, Var target) {
   return 1.0 - (both * 2.0 + 1.0) / (either + 1.0);
 }
 
-// That the loss is of the whole batch is said to op/batch/elementwise.cpp: where the output has a row for
-// each sample it is none, and the mark means nothing.
+// Where the output has a row for each sample, the mark means nothing.
 Var value(const LossTerm& term, Var output) {
   if (!is_floating(output.element()))
     throw Error(ErrorCode::bad_graph,
                 fmt::format("a loss is a floating-point number, not {}", graph::to_string(output.type())),
                 term.output.empty() ? "the only output" : fmt::format("output '{}'", term.output));
-  const Var loss = output.builder().node1("Identity", {output}, {{"of_whole_batch", std::int64_t{1}}});
+  const Var loss = op::of_whole_batch(output);
   return loss.shape().rank() == 0 ? loss : op::reduce_mean(loss);
 }
 

@@ -61,6 +61,8 @@ def package_path():
 def run(path, hardware, folder):
     """{function: [outcome of each case]} of one file; a file that cannot be read counts as one function of that name."""
     environment = {**os.environ, "PYTHONPATH": package_path(), "PYTHONDONTWRITEBYTECODE": "1", "OMP_NUM_THREADS": "1",
+                   # The table is that of PyTorch's numbers and words; another engine may be named, and compared with it.
+                   "SUPERSTEP_POPTORCH_ENGINE": os.environ.get("SUPERSTEP_POPTORCH_ENGINE", "eager"),
                    "POPTORCH_IPU_MODEL": "0" if hardware else "1", "TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD": "1",
                    "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])}
     with tempfile.TemporaryDirectory() as scratch:

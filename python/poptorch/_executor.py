@@ -121,7 +121,6 @@ class PoplarExecutor:
         self._make_update(engine)
         self._anchors.check(self._names(engine, arguments, result))
         self._engine, self._plan, self._batching = engine, placement, batching
-        self._computed_by = engine.words
         self._compiled = arguments.mapped(lambda tensor: tensor.detach())
         self._attached = self._options.connection_type != enums.ConnectionType.Never
         self._timing.compiled(type(self._model).__name__)
@@ -230,6 +229,7 @@ class PoplarExecutor:
     def _finish(self, result, multiplier):
         self._anchors.finish(self._engine.state)
         self._timing.ran(len(tensors_in(result)), multiplier)
+        self._computed_by = self._engine.words
         if self._training:
             self._engine.trained()
             self._dirty = True

@@ -282,8 +282,11 @@ def test_buffers_are_followed(monkeypatch):
     results = {}
     for engine in ("eager", "superstep"):
         results[engine], _, executor = trained(monkeypatch, engine, Weighted, pictures(6), calls=1)
+        before = executor._computed_by
         executor.weights.mul_(torch.tensor([5.0, 1.0, 1.0]))
         results[engine].append(executor(*pictures(6)))
+        assert before == ("PyTorch" if engine == "eager" else "Superstep's engine")
+        assert engine == "eager" or executor._computed_by.endswith("then PyTorch (the host changed a buffer)")
     for one, other in zip(flat(results["eager"]), flat(results["superstep"])):
         assert torch.allclose(one, other, atol=1e-5)
 
@@ -296,6 +299,7 @@ def test_anchors_are_kept_by_pytorch(monkeypatch):
     executor = poptorch.trainingModel(model, options, poptorch.optim.SGD(model.parameters(), lr=0.0))
     x, y = pictures(4)
     executor(x, y)
+    assert executor._computed_by.startswith("PyTorch (values within the pass are looked at")
     functional.cross_entropy(model(x), y).backward()
     assert torch.allclose(executor.getAnchoredTensor("gradient"), model.second.weight.grad, atol=1e-5)
 

@@ -216,6 +216,14 @@ TEST_F(TrainLoop, WhatIsWatchedMustBeThere) {
   expect_error(ErrorCode::invalid_argument, {"--monitor rmse", "nothing watches it", "--patience"},
                [&] { Model{settings}; });
   settings.monitor.clear();
+  for (const double decay : {1.0, -0.1, std::nan("")}) {
+    TrainSettings averaged = small_run();
+    averaged.average = decay;
+    expect_error(ErrorCode::invalid_argument, {"--ema", "below 1"}, [&] { Model{averaged}; });
+  }
+  TrainSettings hasty = small_run();
+  hasty.patience = -1;
+  expect_error(ErrorCode::invalid_argument, {"--patience -1"}, [&] { Model{hasty}; });
   settings.schedule = "stairs";
   expect_error(ErrorCode::invalid_argument, {"--schedule stairs", "period"}, [&] { Model{settings}; });
 }

@@ -100,8 +100,11 @@ class Captured(Eager):
         self._found = None
         if self.training and self._graph is not None and not self._constants_hold():
             logger.info("forward of %s by PyTorch from now on: the host changed a buffer", type(self._model).__name__)
-            self._graph = None
-        if self._graph is None or forward.recorder is not None or forward.finite:
+            self._graph, self.words = None, "Superstep's engine, then PyTorch (the host changed a buffer)"
+        if self._graph is not None and (forward.recorder is not None or forward.finite):
+            self.words = "PyTorch (values within the pass are looked at: anchors, floating-point exceptions)"
+            return super().forward(arguments, forward, replica)
+        if self._graph is None:
             return super().forward(arguments, forward, replica)
         outputs, loss, gradients = self._graph.run(arguments.tensors(), self.tensors(replica))
         if self.training:

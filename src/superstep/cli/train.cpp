@@ -291,7 +291,7 @@ void declare_schedule(CLI::App& command, run::TrainSettings& settings) {
           "--ema", settings.average,
           "average weights over the steps with this decay, 0.999; the averages validate and are served")
       ->type_name("DECAY")
-      ->check(CLI::Range(0.0, 1.0));
+      ->check(positive());
 }
 
 void declare_gradient_and_options(CLI::App& command, run::TrainSettings& settings) {

@@ -145,8 +145,10 @@ class ArrayTask : public Task {
     return training_;
   }
   std::vector<std::string> notes() const override { return source_->notes(); }
+  // Of a loss that is an output there is nothing beside the inputs.
   bool has_labels() const override {
-    return !targets_.empty() || spec_.targets.empty() && !spec_.values.empty();
+    const bool nothing_wanted = spec_.targets.empty() && !spec_.values.empty();
+    return nothing_wanted || !targets_.empty();
   }
   bool reads_as_it_goes() const override { return !rows_->held(); }
   data::ForcedOrder forced_order() const override { return rows_->forced_order(); }

@@ -291,7 +291,8 @@ def test_buffers_are_followed(monkeypatch):
         assert torch.allclose(one, other, atol=1e-5)
 
 
-def test_anchors_are_kept_by_pytorch(monkeypatch):
+def test_anchors_are_kept(monkeypatch):
+    """Of parameters' gradients by either engine."""
     monkeypatch.setenv("SUPERSTEP_POPTORCH_ENGINE", "superstep")
     model = Classifier()
     options = poptorch.Options()
@@ -299,9 +300,24 @@ def test_anchors_are_kept_by_pytorch(monkeypatch):
     executor = poptorch.trainingModel(model, options, poptorch.optim.SGD(model.parameters(), lr=0.0))
     x, y = pictures(4)
     executor(x, y)
-    assert executor._computed_by.startswith("PyTorch (values within the pass are looked at")
+    assert executor._computed_by == "Superstep's engine"
     functional.cross_entropy(model(x), y).backward()
     assert torch.allclose(executor.getAnchoredTensor("gradient"), model.second.weight.grad, atol=1e-5)
+
+
+def test_values_within_the_pass_are_pytorchs(monkeypatch):
+    monkeypatch.setenv("SUPERSTEP_POPTORCH_ENGINE", "superstep")
+    model, (x, y) = Classifier(), pictures(4)
+    first = poptorch.trainingModel(model)
+    first.compile(x, y)
+    name = next(name for name in first.getTensorNames() if name.startswith("second/"))
+    first.destroy()
+    options = poptorch.Options()
+    options.anchorTensor("scores", name)
+    executor = poptorch.trainingModel(model, options)
+    scores, _ = executor(x, y)
+    assert torch.equal(executor.getAnchoredTensor("scores"), scores)
+    assert executor._computed_by.startswith("PyTorch (values within the pass are looked at")
 
 
 def test_an_unknown_engine_is_refused(monkeypatch):

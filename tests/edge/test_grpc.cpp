@@ -16,14 +16,16 @@
 #include "superstep/onnx/wire/wire.h"
 #include "superstep/onnx/wire/wire_reader.h"
 #include "tests/contains.h"
+#include "tests/edge/client.h"
 #endif
 
 namespace superstep::edge {
 namespace {
 
 struct Served {
-  explicit Served(const ServiceSettings& service = small_service(), std::size_t memory = 1 << 28)
-      : budget(memory), inference(repository, budget, Nanoseconds(0)) {
+  explicit Served(const ServiceSettings& service = small_service(), std::size_t memory = 1 << 28,
+                  DoorSettings at_the_door = {})
+      : budget(memory), door(std::move(at_the_door)), inference(repository, budget, Nanoseconds(0)) {
     repository.add(std::make_unique<ModelService>("m", ModelSource{.what = "mlp"}, service));
     repository.open();
   }
@@ -69,6 +71,7 @@ std::string text_of(const grpc::ByteBuffer& buffer) {
 std::shared_ptr<grpc::Channel> channel_to(std::uint16_t port) {
   grpc::ChannelArguments arguments;
   arguments.SetMaxReceiveMessageSize(-1);
+  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);  // a connection of its own
   return grpc::CreateCustomChannel("127.0.0.1:" + std::to_string(port), grpc::InsecureChannelCredentials(),
                                    arguments);
 }
@@ -85,8 +88,9 @@ class Client {
   explicit Client(std::uint16_t port) : stub_(channel_to(port)) {}
 
   Reply call(const std::string& path, const std::string& message,
-             std::chrono::milliseconds patience = std::chrono::seconds(30)) {
+             std::chrono::milliseconds patience = std::chrono::seconds(30), const std::string& header = {}) {
     grpc::ClientContext context;
+    if (!header.empty()) context.AddMetadata("x-header", header);
     context.set_deadline(std::chrono::system_clock::now() + patience);
     const grpc::ByteBuffer request = buffer_of(message);
     grpc::ByteBuffer response;
@@ -238,6 +242,7 @@ class Stream : public grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer
     EXPECT_TRUE(status.ok()) << status.error_message();
     return answers_;
   }
+  grpc::StatusCode code() { return done_.get_future().get().error_code(); }
 
  private:
   void write() {
@@ -341,6 +346,130 @@ TEST(Grpc, IsPutUnderLoad) {
   const LoadReport report = apply_load(target, {.connections = 4, .warm_up = 0, .seconds = 60});
   end.join();
   EXPECT_GE(report.statuses.at(0), 1U) << "it ends when nobody is left to ask";
+}
+
+// --- what becomes of connections, and of calls that never come so far as to a method
+
+// The account once `is_so`, or as it is after twenty seconds.
+DoorAccount account_when(const Served& served, const std::function<bool(const DoorAccount&)>& is_so) {
+  for (int i = 0; i < 2000 && !is_so(served.door.grpc.account()); ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  return served.door.grpc.account();
+}
+void expect_end(const Served& served, ConnectionEnd end, std::uint64_t count) {
+  EXPECT_EQ(account_when(served, [&](const auto& account) { return account.of(end) >= count; }).of(end),
+            count)
+      << name_of(end);
+}
+
+TEST(Grpc, EveryConnectionEndsInOneCounter) {
+  Served served;
+  const auto server = served.start(
+      {.handshake_time = std::chrono::milliseconds(400), .idle_time = std::chrono::milliseconds(3000)});
+  Client idle(server->port());
+  EXPECT_TRUE(idle.call(method("ServerLive"), "").status.ok());
+  for (int i = 0; i < 5; ++i) {
+    Client client(server->port());
+    EXPECT_TRUE(client.call(method("ModelInfer"), infer_message(served, 1)).status.ok());
+  }
+  expect_end(served, ConnectionEnd::closed, 5);
+  RawClient(server->port()).send("G");  // and leaves
+  RawClient other_tongue(server->port());
+  other_tongue.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+  expect_end(served, ConnectionEnd::no_call, 2);
+  RawClient silent(server->port());
+  expect_end(served, ConnectionEnd::slow, 1);
+  EXPECT_TRUE(silent.is_closed(20'000));
+  expect_end(served, ConnectionEnd::idle, 1);
+  Client last(server->port());
+  EXPECT_TRUE(last.call(method("ServerLive"), "").status.ok());
+  EXPECT_EQ(served.door.grpc.account().open, 1U);
+  server->finish(Clock::now() + std::chrono::seconds(10));
+  const DoorAccount account = served.door.grpc.account();
+  EXPECT_EQ(account.of(ConnectionEnd::stopped), 1U);
+  EXPECT_EQ(account.open, 0U);
+  EXPECT_EQ(account.connections, 10U);
+  EXPECT_TRUE(account.balances());
+  EXPECT_EQ(served.door.peers.connections_of("127.0.0.1"), 0U);
+}
+
+TEST(Grpc, WhoLeavesBeforeTheAnswerIsLost) {
+  ServiceSettings slow = small_service(1);
+  slow.batcher.max_delay = std::chrono::milliseconds(600);
+  Served served(slow);
+  const auto server = served.start();
+  {
+    Client client(server->port());
+    EXPECT_EQ(client.call(method("ModelInfer"), infer_message(served, 1), std::chrono::milliseconds(100))
+                  .status.error_code(),
+              grpc::StatusCode::DEADLINE_EXCEEDED);
+  }
+  expect_end(served, ConnectionEnd::lost, 1);
+  server->finish(Clock::now() + std::chrono::seconds(10));
+  EXPECT_EQ(served.door.grpc.account().of(RequestEnd::unsent), 1U);
+  EXPECT_TRUE(served.door.grpc.account().balances());
+}
+
+TEST(Grpc, WhatTheLibraryRefusesIsCounted) {
+  Served served;
+  const auto server = served.start({.most_message_bytes = 1 << 16});
+  Client client(server->port());
+  EXPECT_TRUE(client.call(method("ServerLive"), "").status.ok());
+  // A connection may end over it: what then never came to the server is asked again.
+  const auto ask_with_a_large_header = [&] {
+    Reply reply;
+    do reply = client.call(method("ServerLive"), "", std::chrono::seconds(30), std::string(1 << 15, 'x'));
+    while (reply.status.error_code() == grpc::StatusCode::UNAVAILABLE);
+    EXPECT_EQ(reply.status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  };
+  for (int i = 0; i < 3; ++i) ask_with_a_large_header();
+  const auto refused = [](const DoorAccount& account) { return account.of(RequestEnd::not_begun) >= 3; };
+  EXPECT_EQ(account_when(served, refused).of(RequestEnd::not_begun), 3U) << "while it serves";
+  const std::string large = Message().text(1, std::string(1 << 17, 'x')).bytes();
+  EXPECT_EQ(client.call(method("ModelInfer"), large).status.error_code(),
+            grpc::StatusCode::RESOURCE_EXHAUSTED);
+  Stream stream(client, {infer_message(served, 1), large});
+  EXPECT_EQ(stream.code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  ask_with_a_large_header();
+  server->finish(Clock::now() + std::chrono::seconds(10));
+  const DoorAccount account = served.door.grpc.account();
+  EXPECT_EQ(account.of(RequestEnd::not_begun), 4U) << "at the end";
+  EXPECT_EQ(account.of(RequestEnd::no_message), 2U);
+  EXPECT_EQ(account.of(RequestEnd::answered), 2U);
+  EXPECT_EQ(account.requests, 8U);
+  EXPECT_TRUE(account.balances());
+}
+
+TEST(Grpc, OneAddressDoesNotShutOutTheOthers) {
+  Served served(small_service(), 1 << 28, {.peers = {.connections = 8}});
+  const auto server = served.start({.most_connections = 16});
+  std::vector<std::unique_ptr<RawClient> > silent;
+  for (int i = 0; i < 100; ++i) silent.push_back(std::make_unique<RawClient>(server->port(), 2 + i % 3));
+  Client client(server->port());
+  EXPECT_TRUE(client.call(method("ModelInfer"), infer_message(served, 1)).status.ok());
+  const DoorAccount now =
+      account_when(served, [](const auto& account) { return account.of(ConnectionEnd::made_room) >= 85; });
+  EXPECT_EQ(now.of(ConnectionEnd::made_room), 85U);
+  EXPECT_EQ(now.open, 16U);
+  EXPECT_LE(served.door.peers.connections_of("127.0.0.2"), 8U);
+  EXPECT_TRUE(client.call(method("ServerLive"), "").status.ok()) << "who was served keeps its place";
+  server->finish(Clock::now() + std::chrono::seconds(10));
+  EXPECT_TRUE(served.door.grpc.account().balances());
+}
+
+TEST(Grpc, NobodyAtWorkGivesWay) {
+  ServiceSettings slow = small_service(1);
+  slow.batcher.max_delay = std::chrono::milliseconds(1500);
+  Served served(slow);
+  const auto server = served.start({.most_connections = 1});
+  Client client(server->port());
+  auto reply = std::async(std::launch::async,
+                          [&] { return client.call(method("ModelInfer"), infer_message(served, 1)); });
+  while (served.account().received.requests == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  RawClient refused(server->port());
+  EXPECT_TRUE(refused.is_closed(20'000));
+  expect_end(served, ConnectionEnd::full, 1);
+  EXPECT_TRUE(reply.get().status.ok());
 }
 
 TEST(Grpc, AnAddressThatIsTakenIsAnError) {

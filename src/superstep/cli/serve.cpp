@@ -52,6 +52,7 @@ edge::GrpcSettings grpc_settings_of(const ServeArguments& a, const edge::ServeSe
           .port = address.port,
           .most_message_bytes = settings.server.most_body_bytes,
           .memory = settings.memory,
+          .most_connections = settings.server.most_connections,
           .handshake_time = settings.server.header_time,
           .idle_time = settings.server.idle_time,
           .server_version = settings.server_version,

@@ -36,9 +36,9 @@ std::string door_table(const edge::ServeSettings& settings, const edge::ServeRep
   for (const auto& [name, account] : {std::pair("http", &report.http), {"grpc", &report.grpc}}) {
     if (account == &report.grpc && !settings.grpc) continue;
     const auto of = [&](edge::RequestEnd end) { return number(account->of(end)); };
-    table.add_row({name, account == &report.grpc ? "-" : number(account->connections),
-                   number(account->requests), of(edge::RequestEnd::answered), number(refused_of(*account)),
-                   of(edge::RequestEnd::slow), of(edge::RequestEnd::lost), of(edge::RequestEnd::unsent)});
+    table.add_row({name, number(account->connections), number(account->requests),
+                   of(edge::RequestEnd::answered), number(refused_of(*account)), of(edge::RequestEnd::slow),
+                   of(edge::RequestEnd::lost), of(edge::RequestEnd::unsent)});
     for (const auto& [key, count] : account->request_ends)
       if (key.first != edge::RequestEnd::answered || key.second >= 400)
         reasons +=
@@ -58,8 +58,9 @@ std::string closing_words(const edge::ServeReport& report) {
   const std::uint64_t unanswered =
       report.http.unanswered() + report.grpc.unanswered() + report.http.under_way + report.grpc.under_way;
   if (unanswered > 0)
-    return fmt::format("{} requests have no answer: who asked left, or was too slow\n",
-                       format_count(static_cast<double>(unanswered)));
+    return fmt::format(
+        "{} requests have no answer: who asked left, was too slow, or sent more than is taken\n",
+        format_count(static_cast<double>(unanswered)));
   const std::uint64_t refused = refused_of(report.http) + refused_of(report.grpc);
   if (refused > 0)
     return fmt::format("all that was taken in was answered; {} requests were refused at the door\n",

@@ -15,6 +15,7 @@ const char* name_of(ConnectionEnd end) {
     case ConnectionEnd::lost: return "lost";
     case ConnectionEnd::refused: return "refused";
     case ConnectionEnd::no_tls: return "no_tls";
+    case ConnectionEnd::no_call: return "no_call";
     case ConnectionEnd::stopped: return "stopped";
   }
   return "?";
@@ -35,6 +36,8 @@ const char* name_of(RequestEnd end) {
     case RequestEnd::slow: return "slow";
     case RequestEnd::lost: return "lost";
     case RequestEnd::unsent: return "unsent";
+    case RequestEnd::no_message: return "no_message";
+    case RequestEnd::not_begun: return "not_begun";
   }
   return "?";
 }

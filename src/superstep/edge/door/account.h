@@ -20,12 +20,13 @@ enum class ConnectionEnd : std::uint8_t {
   lost,        // ended in the middle of a request or of its answer
   refused,     // after a request that cannot be followed by another
   no_tls,      // the handshake failed
-  stopped,     // the server ended
+  no_call,  // over gRPC: over before a call; what the library refuses (no TLS, no HTTP/2) is not told apart
+  stopped,  // the server ended
 };
 inline constexpr std::array all_connection_ends{
-    ConnectionEnd::closed, ConnectionEnd::idle,   ConnectionEnd::made_room, ConnectionEnd::peer_share,
-    ConnectionEnd::full,   ConnectionEnd::slow,   ConnectionEnd::lost,      ConnectionEnd::refused,
-    ConnectionEnd::no_tls, ConnectionEnd::stopped};
+    ConnectionEnd::closed, ConnectionEnd::idle,    ConnectionEnd::made_room, ConnectionEnd::peer_share,
+    ConnectionEnd::full,   ConnectionEnd::slow,    ConnectionEnd::lost,      ConnectionEnd::refused,
+    ConnectionEnd::no_tls, ConnectionEnd::no_call, ConnectionEnd::stopped};
 const char* name_of(ConnectionEnd end);
 
 enum class RequestEnd : std::uint8_t {
@@ -42,12 +43,14 @@ enum class RequestEnd : std::uint8_t {
   slow,        // its body took too long
   lost,        // who asked left before the body was there
   unsent,      // who asked left before the answer was sent
+  no_message,  // over gRPC: the message was larger than is taken, or who asked left first: not told apart
+  not_begun,   // over gRPC: refused by the library before it had a method, as for a header that is too large
 };
 inline constexpr std::array all_request_ends{
-    RequestEnd::answered, RequestEnd::malformed, RequestEnd::no_length,  RequestEnd::too_large,
-    RequestEnd::encoded,  RequestEnd::no_memory, RequestEnd::peer_share, RequestEnd::host,
-    RequestEnd::origin,   RequestEnd::no_token,  RequestEnd::slow,       RequestEnd::lost,
-    RequestEnd::unsent};
+    RequestEnd::answered, RequestEnd::malformed,  RequestEnd::no_length,  RequestEnd::too_large,
+    RequestEnd::encoded,  RequestEnd::no_memory,  RequestEnd::peer_share, RequestEnd::host,
+    RequestEnd::origin,   RequestEnd::no_token,   RequestEnd::slow,       RequestEnd::lost,
+    RequestEnd::unsent,   RequestEnd::no_message, RequestEnd::not_begun};
 const char* name_of(RequestEnd end);
 
 // connections = open + the sum of their ends; requests = under_way + the sum of theirs, at every instant.
@@ -60,7 +63,7 @@ struct DoorAccount {
   std::uint64_t of(ConnectionEnd end) const { return connection_ends[static_cast<std::size_t>(end)]; }
   std::uint64_t of(RequestEnd end) const;
   std::uint64_t unanswered() const {
-    return of(RequestEnd::slow) + of(RequestEnd::lost) + of(RequestEnd::unsent);
+    return of(RequestEnd::slow) + of(RequestEnd::lost) + of(RequestEnd::unsent) + of(RequestEnd::no_message);
   }
   bool balances() const;
 };

@@ -15,13 +15,13 @@ void Door::renew(Tokens tokens) {
   tokens_ = std::move(renewed);
 }
 
-void Door::http_connection_ended(const std::string& peer, ConnectionEnd end) {
-  http.connection_ended(end);
+void Door::connection_ended(const char* door, const std::string& peer, ConnectionEnd end) {
+  (std::string_view(door) == "grpc" ? grpc : http).connection_ended(end);
   // Those that asked something have lines of their requests.
   const bool says_nothing_new =
       end == ConnectionEnd::closed || end == ConnectionEnd::idle || end == ConnectionEnd::stopped;
   if (access.is_written() && !says_nothing_new)
-    access.add({{"door", "http"}, {"peer", peer}, {"connection", name_of(end)}});
+    access.add({{"door", door}, {"peer", peer}, {"connection", name_of(end)}});
 }
 
 void Door::log_request(const Entry& entry) {

@@ -32,9 +32,10 @@ struct Door {
         tokens_(std::make_shared<const Tokens>(std::move(settings.tokens))) {}
   Door() : Door(DoorSettings{}) {}
 
-  void http_connection_ended(const std::string& peer, ConnectionEnd end);
+  // `door`: "http" or "grpc".
+  void connection_ended(const char* door, const std::string& peer, ConnectionEnd end);
   struct Entry {
-    const char* door;  // "http", "grpc"
+    const char* door;
     const std::string &peer, &method, &path, &token;
     int status = 0;
     RequestEnd end = RequestEnd::answered;

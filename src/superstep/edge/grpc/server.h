@@ -19,7 +19,8 @@ struct GrpcSettings {
   std::uint16_t port = 8001;  // 0: any that is free
   std::size_t most_message_bytes = std::size_t{64} << 20;
   std::size_t memory = std::size_t{1} << 30;  // of what gRPC itself holds of messages on their way
-  int most_streams = 256;                     // calls at the same time, of a connection
+  std::size_t most_connections = 1024;  // one more takes the place of who never asked or is quiet longest
+  int most_streams = 256;               // calls at the same time, of a connection
   std::chrono::milliseconds handshake_time{10'000}, idle_time{300'000};
   std::string server_version;
   TlsFiles tls;  // none: in the clear

@@ -190,7 +190,7 @@ void Server::Implementation::begin(tcp::socket socket) {
 
 // The socket closes by its end of life.
 void Server::Implementation::turn_away(const tcp::endpoint& endpoint, ConnectionEnd end) {
-  door_.http_connection_ended(fmt::format("{}:{}", endpoint.address().to_string(), endpoint.port()), end);
+  door_.connection_ended("http", fmt::format("{}:{}", endpoint.address().to_string(), endpoint.port()), end);
 }
 
 // True: there is a place, or there will be one: who has the least claim to its own has been told to go. Of

@@ -59,7 +59,7 @@ class Connection : public Session, public std::enable_shared_from_this<Connectio
   ~Connection() override {
     if (under_way_) end_request(RequestEnd::unsent, 0);
     give_bytes();
-    server_.door().http_connection_ended(where_, end_.value_or(ConnectionEnd::stopped));
+    server_.door().connection_ended("http", where_, end_.value_or(ConnectionEnd::stopped));
     server_.ended(this);
   }
 

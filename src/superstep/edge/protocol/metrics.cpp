@@ -161,8 +161,9 @@ void add_doors(std::string& text, const Door& door) {
     open.add(of_door(name) + ",what=\"requests\"", account.under_way);
   }
   Family connections(text, "superstep_connections_total", "counter", "connections by how they ended");
-  for (const ConnectionEnd end : all_connection_ends)
-    connections.add(fmt::format("door=\"http\",end=\"{}\"", name_of(end)), door.http.account().of(end));
+  for (const auto& [name, account] : doors)
+    for (const ConnectionEnd end : all_connection_ends)
+      connections.add(fmt::format("{},end=\"{}\"", of_door(name), name_of(end)), account.of(end));
   Family requests(text, "superstep_door_requests_total", "counter",
                   "requests by how they ended and the status of their answer, 0: none");
   for (const auto& [name, account] : doors)

@@ -62,8 +62,10 @@ std::string address_of(std::string where) {
 class Question {
  public:
   // Throws StatusError where the peer has its share.
-  Question(const CallSite& site, const Asker& asker) : door_(site.door), asker_(asker) {
+  Question(const CallSite& site, const Asker& asker)
+      : door_(site.door), connections_(site.connections), asker_(asker) {
     door_.grpc.request_began();
+    connections_.question_began(asker.where);
     of_peer_ = door_.peers.add_request(asker.peer);
     if (of_peer_) return;
     finish(RequestEnd::peer_share, status::too_many);
@@ -95,6 +97,7 @@ class Question {
   void finish(RequestEnd end, int status, std::size_t bytes_out = 0) {
     if (std::exchange(ended_, true)) return;
     door_.grpc.request_ended(end, status);
+    connections_.question_ended(asker_.where, end == RequestEnd::unsent || end == RequestEnd::no_message);
     door_.log_request({.door = "grpc",
                        .peer = asker_.where,
                        .method = asker_.method,
@@ -109,6 +112,7 @@ class Question {
 
  private:
   Door& door_;
+  GrpcConnections& connections_;
   const Asker asker_;
   const Clock::time_point began_ = Clock::now();
   std::size_t bytes_ = 0, bytes_in_ = 0;
@@ -175,7 +179,10 @@ class Call : public grpc::ServerGenericBidiReactor {
     StartRead(&message_);
   }
   void OnReadDone(bool ok) override {
-    if (!ok) return fail({status::bad_request, "the call brings no message"});
+    if (!ok) {
+      came_ = false;
+      return fail({status::bad_request, "the call brings no message"});
+    }
     try {
       const auto message = std::make_shared<Message>(message_, question_, site_.budget);
       message_.Clear();
@@ -188,7 +195,8 @@ class Call : public grpc::ServerGenericBidiReactor {
   }
   void OnCancel() override { cancelled_ = true; }
   void OnDone() override {
-    question_.finish(cancelled_ ? RequestEnd::unsent : RequestEnd::answered, cancelled_ ? 0 : status_,
+    const RequestEnd without_answer = came_ ? RequestEnd::unsent : RequestEnd::no_message;
+    question_.finish(cancelled_ ? without_answer : RequestEnd::answered, cancelled_ ? 0 : status_,
                      bytes_out_);
     Busy& busy = site_.busy;
     delete this;  // with its share of the memory, before it counts as ended
@@ -222,6 +230,7 @@ class Call : public grpc::ServerGenericBidiReactor {
   grpc::ByteBuffer message_, answer_;
   MemoryBudget::Share held_;
   std::atomic<bool> cancelled_ = false;
+  bool came_ = true;
   int status_ = 200;
   std::size_t bytes_out_ = 0;
 };
@@ -230,10 +239,12 @@ class Call : public grpc::ServerGenericBidiReactor {
 class StreamCall : public grpc::ServerGenericBidiReactor {
  public:
   StreamCall(const CallSite& site, Asker asker) : site_(site), asker_(std::move(asker)) {
+    site_.connections.stream_began(asker_.where);
     StartRead(&message_);
   }
   void OnReadDone(bool ok) override {
-    if (!ok) return Finish(grpc::Status::OK);  // the client has said all it wanted
+    if (!ok) return Finish(grpc::Status::OK);  // the client has said all it wanted, or too much
+    waits_ = false;
     site_.busy.begin();
     try {
       question_.emplace(site_, asker_);
@@ -252,11 +263,23 @@ class StreamCall : public grpc::ServerGenericBidiReactor {
     question_.reset();
     site_.busy.end();
     if (!ok) return Finish({grpc::StatusCode::CANCELLED, "the client is gone"});
+    waits_ = true;
     StartRead(&message_);
   }
-  void OnDone() override { delete this; }
+  void OnCancel() override { cancelled_ = true; }
+  void OnDone() override {
+    if (cancelled_ && waits_) count_cancelled();
+    delete this;
+  }
 
  private:
+  // A message that the library did not take, or a client that left: it does not say.
+  void count_cancelled() {
+    try {
+      Question(site_, asker_).finish(RequestEnd::no_message, 0);
+    } catch (const StatusError&) {  // the peer's share is full: counted as that
+    }
+  }
   void fail(const StatusError& error, const std::string& id) {
     status_ = error.status;
     answer_ = buffer_of(encode_stream_failure(error.message, id));
@@ -280,6 +303,8 @@ class StreamCall : public grpc::ServerGenericBidiReactor {
   std::optional<Question> question_;
   grpc::ByteBuffer message_, answer_;
   MemoryBudget::Share held_;
+  std::atomic<bool> cancelled_ = false;
+  bool waits_ = true;  // for a message
   int status_ = 200;
 };
 
@@ -320,6 +345,7 @@ grpc::ServerGenericBidiReactor* refused_by_token(const CallSite& site, Asker& as
 }  // namespace
 
 grpc::ServerGenericBidiReactor* InferenceCalls::CreateReactor(grpc::GenericCallbackServerContext* context) {
+  ++begun_;
   static const std::map<std::string_view, AnswerAtOnce> methods{
       {"ServerLive", server_live}, {"ServerReady", server_ready},     {"ServerMetadata", server_metadata},
       {"ModelReady", model_ready}, {"ModelMetadata", model_metadata}, {"ModelInfer", nullptr}};

@@ -3,9 +3,11 @@
 
 #include <grpcpp/generic/async_generic_service.h>
 
+#include <atomic>
 #include <condition_variable>
 #include <mutex>
 
+#include "superstep/edge/grpc/library/connections.h"
 #include "superstep/edge/grpc/server.h"
 
 namespace superstep::edge {
@@ -39,6 +41,7 @@ struct CallSite {
   MemoryBudget& budget;
   Door& door;
   Busy& busy;
+  GrpcConnections& connections;
 };
 
 class InferenceCalls : public grpc::CallbackGenericService {
@@ -46,9 +49,12 @@ class InferenceCalls : public grpc::CallbackGenericService {
   explicit InferenceCalls(const CallSite& site) : site_(site) {}
   // By the name of the method that `context` has; it deletes itself when the call is over.
   grpc::ServerGenericBidiReactor* CreateReactor(grpc::GenericCallbackServerContext* context) override;
+  // Calls that came so far as to here.
+  std::uint64_t begun() const { return begun_; }
 
  private:
   const CallSite site_;
+  std::atomic<std::uint64_t> begun_ = 0;
 };
 
 }  // namespace superstep::edge

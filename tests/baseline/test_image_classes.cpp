@@ -133,7 +133,7 @@ TEST(ImageClassifier, BeatsPixelsAndReadsBothFormats) {
   expect_error(ErrorCode::invalid_argument, {"fewer than 2 x 2 cells"},
                [&] { run_baseline("cifar10-cnn", folder / "c.h5", {}, {"cell=20"}); });
   generate("cifar10-cnn", folder / "few.h5", 5);
-  expect_error(ErrorCode::invalid_argument, {"few.h5", "too few images"},
+  expect_error(ErrorCode::bad_file, {"few.h5", "too few images"},
                [&] { run_baseline("cifar10-cnn", folder / "few.h5"); });
 }
 

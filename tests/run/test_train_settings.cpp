@@ -81,6 +81,14 @@ TEST(TrainSettingsFile, WhatIsMissingOrOfAnotherKindIsRefused) {
     expect_error(ErrorCode::bad_file, {"is not the configuration of a run"},
                  [&] { train_settings_from_json(damaged); });
   }
+  // A value that makes no sense is the file's fault, and no option's that nobody gave.
+  for (const auto& [name, value] :
+       {std::pair<const char*, json>{"patience", -3}, {"average", 1.5}, {"schedule", "cosinus"}}) {
+    json damaged = whole;
+    damaged[name] = value;
+    expect_error(ErrorCode::bad_file, {"is not the configuration of a run", "config.json"},
+                 [&] { train_settings_from_json(damaged); });
+  }
   json without = to_json(unusual);
   without.erase("seed");
   expect_error(ErrorCode::bad_file, {"seed"}, [&] { train_settings_from_json(without); });

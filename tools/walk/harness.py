@@ -67,7 +67,7 @@ def run(line: str, most_seconds: float = 60, ending: int = signal.SIGINT, grace:
     with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
         begun = time.monotonic()
         process = subprocess.Popen(['/bin/sh', '-c', line], stdin=subprocess.DEVNULL, stdout=output, stderr=errors,
-                                   start_new_session=True)
+                                   start_new_session=True, preexec_fn=hear_hangups if deaf_to_hangups() else None)
         stopped = threading.Event()
         state = {'asked': 0.0, 'killed': False}
 
@@ -90,6 +90,15 @@ def run(line: str, most_seconds: float = 60, ending: int = signal.SIGINT, grace:
         send(process.pid, signal.SIGKILL)  # what it may have started and left behind
         return Outcome(code, text_of(output), text_of(errors), ended - begun, usage.ru_maxrss * 1024,
                        state['asked'] > 0, ended - state['asked'] if state['asked'] else 0, state['killed'])
+
+
+def deaf_to_hangups() -> bool:
+    """As under nohup: programs inherit that, and what they make of a hangup could not be seen."""
+    return signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
+
+
+def hear_hangups() -> None:
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 def send(group: int, number: int) -> None:

@@ -23,7 +23,7 @@ Points read_points(const std::filesystem::path& path) {
   const std::int64_t rows[] = {x.shape()[0]};
   const Tensor y = file.read("target", ElementType::f64, rows);
   if (x.shape()[0] < 10)
-    throw Error(ErrorCode::invalid_argument, "too few points to fit and to hold some out", path.string());
+    throw Error(ErrorCode::bad_file, "too few points to fit and to hold some out", path.string());
   using RowMajor = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
   return {Eigen::Map<const RowMajor>(x.as<double>().data(), x.shape()[0], x.shape()[1]),
           Eigen::Map<const Eigen::VectorXd>(y.as<double>().data(), y.shape()[0])};

@@ -133,13 +133,7 @@ workload::Recipe with_settings(workload::Recipe recipe, const TrainSettings& set
   recipe.rate_of_batch = 0;
   recipe.optimizer = transform::optimizer_from_text(settings.optimizer, recipe.optimizer);
   recipe.model_options = settings.model_options;
-  if (!(settings.average >= 0 && settings.average < 1))
-    throw Error(ErrorCode::invalid_argument,
-                "must be above 0 and below 1: averages that forget nothing never learn",
-                fmt::format("--ema {:g}", settings.average));
-  if (settings.patience < 0)
-    throw Error(ErrorCode::invalid_argument, "must be 1 or more",
-                fmt::format("--patience {}", settings.patience));
+  require_sound(settings);
   const int give_up = recipe.schedule.give_up;
   if (!settings.schedule.empty()) {
     const std::string monitor = recipe.schedule.monitor;

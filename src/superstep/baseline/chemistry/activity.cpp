@@ -91,7 +91,7 @@ Report run(const Request& request, const Options& options) {
     if (held) places.push_back(i);
   }
   if (known.empty() || others.empty())
-    throw Error(ErrorCode::invalid_argument, "too few series of molecules to fit and to hold some out",
+    throw Error(ErrorCode::bad_file, "too few series of molecules to fit and to hold some out",
                 request.input.string());
   const Stopwatch watch;
   const std::vector<double> trees = score_by_fingerprints(known, others, request.pool->threads());

@@ -320,8 +320,7 @@ Report run(const Request& request, const Options& options) {
     (held ? held_out : training).push_back(&reaction);  // about 70 to 30
   }
   if (training.empty() || held_out.empty())
-    throw Error(ErrorCode::invalid_argument, "too few reactions to fit and to hold some out",
-                request.input.string());
+    throw Error(ErrorCode::bad_file, "too few reactions to fit and to hold some out", request.input.string());
   const Stopwatch watch;
   const KineticModel model = fit_kinetics(training, read, options.number("seconds", 1e-3, 1e7));
   const double fit_time = watch.seconds();

@@ -158,8 +158,7 @@ Report run(const Request& request, const Options& options) {
   const UnoRows rows = read_uno(request.input);
   const Split split = split_rows(rows, static_cast<std::size_t>(options.integer("rows", 10, 10000000)));
   if (split.training.empty() || split.pairs.empty())
-    throw Error(ErrorCode::invalid_argument, "too few rows to fit and to hold some out",
-                request.input.string());
+    throw Error(ErrorCode::bad_file, "too few rows to fit and to hold some out", request.input.string());
   const int count = static_cast<int>(options.integer("components", 1, 500));
   const Stopwatch watch;
   const UnoMethods methods(rows, count);

@@ -120,8 +120,7 @@ Report run(const Request& request, const Options&) {
                                                                                               : training)
         .push_back(std::move(polymer));
   if (training.empty() || held_out.empty())
-    throw Error(ErrorCode::invalid_argument, "too few polymers to fit and to hold some out",
-                request.input.string());
+    throw Error(ErrorCode::bad_file, "too few polymers to fit and to hold some out", request.input.string());
   const Stopwatch watch;
   const std::map<std::string, double> contributions = fit_contributions(training);
   const double fit_time = watch.seconds();

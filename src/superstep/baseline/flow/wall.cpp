@@ -170,8 +170,7 @@ Estimates grow(Points& points, const Request& request, const Options& options) {
   for (std::int64_t k = 0; k < points.count(); ++k)
     (is_held_out(fmt::format("point {}", k), 5) ? held_out : known).push_back(k);
   if (known.empty() || held_out.empty())
-    throw Error(ErrorCode::invalid_argument, "too few points to fit and to hold some out",
-                request.input.string());
+    throw Error(ErrorCode::bad_file, "too few points to fit and to hold some out", request.input.string());
   const auto truth_of = [&](const std::vector<std::int64_t>& which) {
     std::vector<double> values;
     for (const std::int64_t k : which) values.push_back(points.truth[static_cast<std::size_t>(k)]);

@@ -50,7 +50,7 @@ LabelledImages read_images(const std::filesystem::path& path, int classes, std::
                             ? read_records(path, classes, most)
                             : read_arrays(path, most);
   if (read.count() < 10)
-    throw Error(ErrorCode::invalid_argument, "too few images to fit and to hold some out", path.string());
+    throw Error(ErrorCode::bad_file, "too few images to fit and to hold some out", path.string());
   read.classes = 1 + *std::ranges::max_element(read.labels);
   return read;
 }

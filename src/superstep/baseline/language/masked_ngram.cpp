@@ -104,7 +104,7 @@ Report run(const Request& request, const Options&) {
     }
   const double seconds = watch.seconds();
   if (losses.positions == 0)
-    throw Error(ErrorCode::invalid_argument, "there are no hidden words to score in the part held out",
+    throw Error(ErrorCode::bad_file, "there are no hidden words to score in the part held out",
                 request.input.string(), "generate more samples");
   const auto count = static_cast<double>(losses.positions);
   losses.neighbors /= count;

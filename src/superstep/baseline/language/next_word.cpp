@@ -83,7 +83,7 @@ Report run(const Request& request, const Options&) {
   }
   const double seconds = watch.seconds();
   if (tokens == 0)
-    throw Error(ErrorCode::invalid_argument, "there are no tokens to score in the part held out",
+    throw Error(ErrorCode::bad_file, "there are no tokens to score in the part held out",
                 request.input.string(), "generate more samples");
   counted /= tokens, exact /= tokens;
   if (!request.output.empty()) write_losses(request.output, counted, exact);

@@ -123,7 +123,7 @@ Parts split_clusters(std::vector<LabelledCluster> clusters, std::size_t most, co
     (is_held_out(std::to_string(i), 5) ? parts.held_out : parts.training).push_back(std::move(clusters[i]));
   parts.training.resize(std::min(parts.training.size(), most));
   if (parts.training.size() < 8 || parts.held_out.empty())
-    throw Error(ErrorCode::invalid_argument, "too few clusters to fit and to hold some out", where);
+    throw Error(ErrorCode::bad_file, "too few clusters to fit and to hold some out", where);
   return parts;
 }
 

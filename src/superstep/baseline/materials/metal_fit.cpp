@@ -167,8 +167,8 @@ Report run(const Request& request, const Options& options) {
   for (std::size_t i = 0; i < read.frames.size(); ++i)
     (is_held_out(std::to_string(read.trajectory[i]), 5) ? held_out : training).push_back(&read.frames[i]);
   if (training.empty() || held_out.empty())
-    throw Error(ErrorCode::invalid_argument, "too few frames to fit and to hold some out",
-                request.input.string(), "generate frames of several trajectories");
+    throw Error(ErrorCode::bad_file, "too few frames to fit and to hold some out", request.input.string(),
+                "generate frames of several trajectories");
   training.resize(std::min(training.size(), most));
   const Stopwatch watch;
   const FittedPotentials fitted = fit_metal(training, options.number("cutoff", 2, 20));

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "superstep/base/error.h"
+#include "superstep/run/train/schedule_text.h"
 
 namespace superstep::run {
 
@@ -88,11 +89,27 @@ TrainSettings train_settings_from_json(const json& object) {
     s.batch_norm_span = object.value("batch_norm_span", 1);  // absent from older files
     if (const json& until = object.at("until"); !until.is_null())
       s.until = Until{until.at("metric").get<std::string>(), until.at("value").get<double>()};
+    require_sound(s);
   } catch (const json::exception& error) {
     throw Error(ErrorCode::bad_file, fmt::format("is not the configuration of a run: {}", error.what()),
                 "config.json");
+  } catch (const Error& error) {  // of a value: no option was given
+    throw Error(ErrorCode::bad_file,
+                fmt::format("is not the configuration of a run: {}: {}", error.where(), error.message()),
+                "config.json");
   }
   return s;
+}
+
+void require_sound(const TrainSettings& settings) {
+  if (!(settings.average >= 0 && settings.average < 1))
+    throw Error(ErrorCode::invalid_argument,
+                "must be above 0 and below 1: averages that forget nothing never learn",
+                fmt::format("--ema {:g}", settings.average));
+  if (settings.patience < 0)
+    throw Error(ErrorCode::invalid_argument, "must be 1 or more",
+                fmt::format("--patience {}", settings.patience));
+  if (!settings.schedule.empty()) static_cast<void>(schedule_from_text(settings.schedule, 1));
 }
 
 }  // namespace superstep::run

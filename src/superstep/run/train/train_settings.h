@@ -48,6 +48,9 @@ struct TrainSettings {
   int batch_norm_span = 1;  // neighbouring ranks whose batches a normalisation's statistics are taken of
 };
 nlohmann::json to_json(const TrainSettings& settings);
+// Of values that make no sense whatever the workload is. Throws Error (invalid_argument), which names the
+// option.
+void require_sound(const TrainSettings& settings);
 TrainSettings train_settings_from_json(const nlohmann::json& json);  // throws Error (bad_file)
 
 }  // namespace superstep::run

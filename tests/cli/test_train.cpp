@@ -229,6 +229,61 @@ TEST_F(Train, AResumedRunGoesFurtherAndStaysWhatItIs) {
   expect_same_states(folder_ / "whole", folder_ / "run");
 }
 
+// What a run keeps of its call repeats it; the command line overrides the file.
+TEST_F(Train, AFileOfOptionsRepeatsARun) {
+  const auto run = [&](const std::string& arguments) {
+    const Outcome outcome = run_program(folder_ / "", arguments);
+    EXPECT_EQ(outcome.code, 0) << arguments << "\n" << outcome.errors;
+    return outcome;
+  };
+  run("train unet-64 --samples 8 --batch 2 --steps 3 --seed 3 --set size=32 --set width=4 --no-augment --out "
+      "first");
+  run("train --config first/run.toml --out second");
+  expect_same_states(folder_ / "first", folder_ / "second");
+  run("train --config=first/run.toml --out third --seed 4 unet-64");
+  EXPECT_NE(content_of(folder_ / "first/config.json"), content_of(folder_ / "third/config.json"));
+  const std::string again = content_of(folder_ / "second/run.toml");
+  for (const char* line : {"workload = \"unet-64\"\n", "seed = 3\n", "no-augment = true\n",
+                           "set = [\"size=32\", \"width=4\"]\n", "replicas = "})
+    expect_says(again, line);
+}
+
+TEST_F(Train, AFileOfOptionsIsReadStrictly) {
+  const auto refused = [&](const std::string& text, int code, std::initializer_list<std::string> parts) {
+    std::ofstream(folder_ / "o.toml") << text;
+    expect_refused(folder_, "train mlp --no-out --config o.toml", code, parts);
+  };
+  refused("seed = 1\nepoch = 3\n", 2, {"o.toml:2", "'epoch' is no option of train", "epochs"});
+  refused("no-augment = 1\n", 2, {"o.toml:1", "'no-augment' is a switch"});
+  refused("seed = true\n", 2, {"'seed' takes a value"});
+  refused("seed = 1979-05-27\n", 2, {"'seed' is a text, a number"});
+  refused("[seed]\na = 1\n", 2, {"'seed' is a text, a number"});
+  refused("resume = \"run\"\n", 2, {"'resume' is of the command line alone"});
+  refused("epochs = \"many\"\n", 2, {"--epochs"});
+  refused("seed = \n", 1, {"o.toml:1"});
+  expect_refused(folder_, "train mlp --no-out --config nowhere.toml", 1, {"nowhere.toml"});
+  std::ofstream(folder_ / "o.toml") << "seed = 1\n";
+  expect_refused(folder_, "train --no-out --config o.toml", 2, {"workload"});
+}
+
+TEST_F(Train, ADryRunSaysWhatItWouldTakeAndKeepsNothing) {
+  const Outcome outcome =
+      run_program(folder_ / "", "train mlp --samples 640 --batch 64 --epochs 200 --dry-run --json dry.json");
+  ASSERT_EQ(outcome.code, 0) << outcome.errors;
+  for (const char* word :
+       {"training", "1,600 steps", "validation", "memory of the plan", "energy", "nothing was kept"})
+    expect_says(outcome.output, word);
+  EXPECT_FALSE(fs::exists(folder_ / "runs"));
+  const auto metrics = nlohmann::json::parse(content_of(folder_ / "dry.json")).at("metrics");
+  std::map<std::string, double> values;
+  for (const auto& [name, metric] : metrics.items()) values[name] = metric.at("value");
+  EXPECT_GT(values.at("step_time"), 0);
+  EXPECT_NEAR(values.at("expected_training_time"), 1600 * values.at("step_time"), 1e-9);
+  EXPECT_NEAR(values.at("expected_time"),
+              values.at("expected_training_time") + values.at("expected_validation_time"), 1e-9);
+  expect_refused(folder_, "train mlp --dry-run --out run", 2, {"--dry-run", "--out"});
+}
+
 TEST_F(Train, AFolderHasOneWriter) {
   const pid_t first = start_program(
       folder_ / "", {"train", "mlp", "--epochs", "100000", "--out", "run", "--checkpoint-seconds", "0"});

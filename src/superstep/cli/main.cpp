@@ -20,9 +20,10 @@
 #include "superstep/base/system/interrupt.h"
 #include "superstep/base/system/standard_streams.h"
 #include "superstep/base/threads/processors.h"
+#include "superstep/cli/call/config_file.h"
+#include "superstep/cli/call/words.h"
 #include "superstep/cli/command.h"
 #include "superstep/cli/shared/output_paths.h"
-#include "superstep/cli/shared/words.h"
 #include "superstep/cli/wing.h"
 #include "superstep/run/ranks/communicator.h"
 
@@ -227,6 +228,7 @@ int run(int argc, char** argv) {
   words = understood(std::move(words), program);
   require_known_command(words, program);
   go_on_where_it_is_declared(words[0]);
+  words = with_config_file(std::move(words), program);
   try {
     std::ranges::reverse(words);  // CLI11 takes them from the end
     program.parse(std::move(words));

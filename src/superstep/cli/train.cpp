@@ -10,8 +10,12 @@
 #include <tuple>
 
 #include "superstep/base/error.h"
+#include "superstep/base/file.h"
+#include "superstep/base/measured_metric.h"
 #include "superstep/base/option_range.h"
+#include "superstep/base/stopwatch.h"
 #include "superstep/base/text.h"
+#include "superstep/cli/call/config_file.h"
 #include "superstep/cli/command.h"
 #include "superstep/cli/shared/explain.h"
 #include "superstep/cli/shared/heeded_options.h"
@@ -22,9 +26,11 @@
 #include "superstep/cli/shared/run_folder.h"
 #include "superstep/file/source/paths.h"
 #include "superstep/lab/formats/training_log.h"
+#include "superstep/lab/measure/energy.h"
 #include "superstep/lab/profile/explain.h"
 #include "superstep/run/ranks/communicator.h"
 #include "superstep/run/train/run_directory.h"
+#include "superstep/run/train/train_observer.h"
 #include "superstep/run/train/train_resume.h"
 #include "superstep/target/pjrt/pjrt.h"
 
@@ -41,6 +47,9 @@ struct Arguments {
   std::vector<std::string> given;  // options of the command line, by name
   std::string exchange = "overlapped";
   std::string validate;
+  std::string config;   // file of options
+  std::string repeats;  // and what repeats this call, as such a file
+  bool dry_run = false;
   bool no_augment = false, explain = false, tune = false, no_out = false;
 };
 
@@ -51,6 +60,8 @@ constexpr const char* examples =
     "  superstep train braggnn --resume run/          after Ctrl-C, a crash or a power cut\n"
     "  superstep train braggnn --resume run/ --epochs 40      further than was planned\n"
     "  superstep train mlp --steps 500 --batch 1024 --no-out --explain\n"
+    "  superstep train braggnn --data peaks.h5 --dry-run      how long it would take, and how much memory\n"
+    "  superstep train --config run/run.toml --seed 1          the same run with another seed\n"
     "  superstep train model.onnx --loss mse --data pairs.h5 --optimizer adam --out run/    a model of your "
     "own\n"
     "  superstep train model.onnx --data pairs.h5 --schedule cosine:warm_up=2 --patience 10 --ema 0.999\n"
@@ -120,7 +131,7 @@ void complete(Arguments& arguments) {
   if (!arguments.until.empty()) arguments.settings.until = run::parse_until(arguments.until);
   if (!arguments.resume.empty())
     complete_resumed(arguments);
-  else if (arguments.out.empty() && !arguments.no_out)
+  else if (arguments.out.empty() && !arguments.no_out && !arguments.dry_run)
     arguments.out = new_run_folder(arguments.settings.workload);
 }
 
@@ -151,13 +162,25 @@ std::unique_ptr<lab::TrainingLog> open_log(const Arguments& arguments) {
                                             run::launched_size());
 }
 
+// The threads are those of this machine, where nobody named them: other numbers round otherwise.
+void keep_repeats(const Arguments& arguments) {
+  if (arguments.out.empty() || !arguments.resume.empty()) return;
+  std::string text =
+      "# superstep train --config run.toml, in the folder that paths start from\n" + arguments.repeats;
+  if (!was_given(arguments.given, "--replicas"))
+    text += fmt::format("replicas = {}\n", arguments.settings.replicas);
+  write_file_atomically(std::filesystem::path(arguments.out) / "run.toml", text);
+}
+
 // Before the first step, when nothing is wrong with the call: where the run is kept that nobody named, and
 // the plan, whose reader may stop here. Standard output may be a pipe.
 void tell_beginning(const Arguments& arguments, const target::PlanSummary& plan) {
   if (run::launched_rank() > 0) return;
+  keep_repeats(arguments);
   // What it says at the end says it in any case.
   const bool tells = !common().quiet && common().progress != "none";
-  if (tells && !arguments.no_out && !was_given(arguments.given, "--out") && arguments.resume.empty())
+  if (tells && !arguments.no_out && !arguments.dry_run && !was_given(arguments.given, "--out") &&
+      arguments.resume.empty())
     say("superstep: the run is kept in {} (--no-out keeps nothing)\n", arguments.out);
   if (!arguments.explain) return;
   fmt::print("the plan\n{}\n", explain(plan));
@@ -182,8 +205,77 @@ run::TrainOptions options_of(const Arguments& arguments, run::TrainObserver* log
           .planned = [&arguments](const target::PlanSummary& plan) { tell_beginning(arguments, plan); }};
 }
 
+// Reads the energy counters around the steps of a rehearsal.
+class Wattmeter : public run::TrainObserver {
+ public:
+  void epoch_begun(std::int64_t) override {
+    meter_.sample();
+    watch_ = Stopwatch();
+  }
+  void epoch_ended(std::int64_t, double) override {
+    meter_.sample();
+    seconds_ = watch_.seconds();
+  }
+  // Watts while it trained, of all packages and all that runs on them; nothing where no counter says it.
+  std::optional<double> power() const {
+    return meter_.available() && seconds_ > 0 ? std::optional(meter_.joules() / seconds_) : std::nullopt;
+  }
+  const std::string& why_not() const { return meter_.reason(); }
+
+ private:
+  lab::EnergyMeter meter_;
+  Stopwatch watch_;
+  double seconds_ = 0;
+};
+
+double value_of(const std::vector<Metric>& metrics, std::string_view name) {
+  const auto found = std::ranges::find(metrics, name, &Metric::name);
+  return found == metrics.end() ? 0 : found->value;
+}
+
+std::string rehearsal_table(const run::TrainReport& report, const std::optional<double>& energy,
+                            const std::string& why_no_energy) {
+  const auto seconds = [&](const char* name) { return format_seconds(value_of(report.metrics, name)); };
+  TextTable table({"what", "expected"});
+  table.add_row(
+      {"training", fmt::format("{} ({} steps of {})", seconds("expected_training_time"),
+                               format_count(static_cast<double>(report.steps)), seconds("step_time"))});
+  table.add_row({"validation", seconds("expected_validation_time")});
+  table.add_row({"in all", seconds("expected_time")});
+  table.add_row({"memory of the plan", format_bytes(static_cast<double>(report.plan.bytes_in_all()))});
+  table.add_row({"energy", energy ? fmt::format("{:.3g} kJ", *energy / 1e3) : "not known: " + why_no_energy});
+  return table.to_string();
+}
+
+// Nothing is written but --json.
+void rehearse(const Arguments& arguments) {
+  constexpr double seconds = 3;  // of steps (chosen): enough for a median, short enough to be asked for
+  Wattmeter wattmeter;
+  run::TrainOptions options = options_of(arguments, &wattmeter);
+  options.rehearsal_seconds = seconds;
+  run::TrainReport report = run::train(arguments.settings, options);
+  std::optional<double> energy;
+  if (const auto power = wattmeter.power()) {
+    energy = *power * value_of(report.metrics, "expected_time");
+    report.metrics.push_back(measured_metric("expected_energy", *energy, "J"));
+  }
+  if (!common().quiet)
+    fmt::print(
+        "{}: {:.4g} epochs, batch {} in micro-batches of {}, {} threads\nrecipe {}\n{}"
+        "a dry run: nothing was kept; the times are of this machine as busy as it is now\n",
+        arguments.settings.workload, report.epochs, report.plan.batch, report.plan.micro_batch,
+        report.plan.threads, report.recipe, rehearsal_table(report, energy, wattmeter.why_not()));
+  nlohmann::json config = run::to_json(arguments.settings);
+  config["dry_run"] = true;
+  record::Result result = command_result("train", arguments.settings.workload, std::move(config),
+                                         report.metrics, arguments.settings.target);
+  result.mode = "train";
+  write_result(std::move(result));
+}
+
 void train(Arguments arguments) {
   complete(arguments);
+  if (arguments.dry_run) return rehearse(arguments);
   const std::unique_ptr<lab::TrainingLog> log = open_log(arguments);
   const run::TrainReport report = run::train(arguments.settings, options_of(arguments, log.get()));
   const std::optional<run::Quality> quality =
@@ -387,14 +479,21 @@ void declare_train(CLI::App& command) {
   declare_schedule(command, arguments->settings);
   declare_gradient_and_options(command, arguments->settings);
   declare_records_and_ranks(command, *arguments);
-  command.add_flag("--no-augment", arguments->no_augment, "train on the samples as they are");
   command.add_flag("--explain", arguments->explain,
                    "print the plan: each step, its kernel and why faster ones refused");
+  add_config_option(command, arguments->config);
+  auto* dry_run = command.add_flag("--dry-run", arguments->dry_run,
+                                   "train for three seconds, keep nothing, and say what the run would take");
+  for (const char* const other : {"--out", "--resume", "--mllog", "--explain", "--tune"})
+    if (auto* const excluded = command.get_option_no_throw(other)) dry_run->excludes(excluded);
+  command.add_flag("--no-augment", arguments->no_augment, "train on the samples as they are");
   command.footer(examples);
   command.callback([arguments, &command] {
     for (const CLI::Option* const option : command.get_options())
       if (option->count() > 0) arguments->given.push_back(option->get_name());
     refuse_ignored(command, *arguments);
+    arguments->repeats = config_text(
+        command, {"--out", "--no-out", "--json", "--quiet", "--progress", "--explain", "--mllog"});
     train(*arguments);
   });
 }

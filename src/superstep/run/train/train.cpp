@@ -67,6 +67,7 @@ class Training {
   // Ranks stop together, at the end of a step; one alone stops where it is, or at the end of a step that has
   // begun to change the parameters. The last whole step is saved, which takes as long as it takes.
   TrainReport run() {
+    if (options_.rehearsal_seconds > 0) return rehearse();
     std::optional<HoldEnd> until_it_is_saved;
     if (keeper_.writes()) until_it_is_saved.emplace("the step that has begun is finished and saved first");
     try {
@@ -86,13 +87,70 @@ class Training {
     return model.settings();
   }
 
+  Feeder make_feeder() {
+    return {*task_,
+            prototypes_,
+            settings_.batch,
+            settings_.seed,
+            settings_.augment,
+            {static_cast<std::uint64_t>(state_.step / batches_), state_.step % batches_},
+            {world_.rank(), world_.size()},
+            {.readers = options_.data_threads, .bytes = data::data_memory(options_.data_memory)}};
+  }
+
+  // The first rank's clock decides for all.
+  bool rehearses(const Stopwatch& watch) const {
+    constexpr std::size_t least = 3;  // steps: the first one warms up
+    const bool wanted = step_seconds_.size() < least || watch.seconds() < options_.rehearsal_seconds;
+    return state_.step < last_step_ && world_.any(world_.rank() == 0 && wanted);
+  }
+
+  // Seconds that a validation on so many samples takes, by one on a few of them: the first is warm-up.
+  std::function<double(std::int64_t)> time_validation() {
+    const std::int64_t few = std::min<std::int64_t>(256, validated_samples_after(last_step_));
+    if (few == 0) return [](std::int64_t) { return 0.0; };
+    quality_ = evaluate(1, few);  // plans, and touches its memory
+    const Stopwatch watch;
+    evaluate(1, few);
+    const double each = watch.seconds() / static_cast<double>(few);
+    return [each](std::int64_t samples) { return each * static_cast<double>(samples); };
+  }
+
+  TrainReport rehearse() {
+    Feeder feeder = make_feeder();
+    observer_.epoch_begun(epoch());
+    const Progress phase = Progress::phase("rehearsing " + settings_.workload);
+    const Stopwatch watch;
+    while (rehearses(watch)) {
+      train_step(feeder);
+      if (world_.any(interrupted())) throw Error(ErrorCode::interrupted, "between two steps");
+    }
+    observer_.epoch_ended(epoch(), epoch_throughput());
+    const auto validation = time_validation();
+    const std::int64_t at_the_end = validated_samples_after(last_step_);
+    const double epochs = static_cast<double>(last_step_) / static_cast<double>(batches_);
+    TrainReport report{.metrics = {},
+                       .steps = last_step_,
+                       .epochs = epochs,
+                       .goal = {},
+                       .plan = executable_->summary(),
+                       .validated = at_the_end,
+                       .recipe = settings_.recipe + ": " + workload::to_string(model_.recipe()),
+                       .task = task_->describe(),
+                       .data = task_};
+    report.metrics = rehearsal_metrics({.step_seconds = step_seconds_,
+                                        .steps = last_step_,
+                                        .epochs = epochs,
+                                        .validation = validation(std::min(Validation::quick, at_the_end)),
+                                        .last_validation = validation(at_the_end),
+                                        .compile_seconds = report.plan.compile_seconds});
+    return report;
+  }
+
   TrainReport train_to_the_end() {
     Progress progress(settings_.workload, static_cast<double>(last_step_ * settings_.batch), "samples",
                       static_cast<double>(state_.step * settings_.batch));
-    Feeder feeder(*task_, prototypes_, settings_.batch, settings_.seed, settings_.augment,
-                  {static_cast<std::uint64_t>(state_.step / batches_), state_.step % batches_},
-                  {world_.rank(), world_.size()},
-                  {.readers = options_.data_threads, .bytes = data::data_memory(options_.data_memory)});
+    Feeder feeder = make_feeder();
     sitting_ = last_checkpoint_ = Stopwatch();
     const std::int64_t first_step = state_.step;
     if (stopped_before_its_epoch_ended()) end_epoch(progress);
@@ -352,10 +410,12 @@ class Training {
 
   // A goal, and a log that others judge, are of all samples, whatever that takes; else those that were asked
   // for.
-  std::int64_t validated_samples() const {
+  std::int64_t validated_samples() const { return validated_samples_after(state_.step); }
+  std::int64_t validated_samples_after(std::int64_t step) const {
     const std::int64_t available = task_->size() - task_->training_count();
-    const bool all = options_.validate.empty() && (settings_.until || options_.observer);
-    return all ? available : samples_to_validate(options_.validate, available, state_.step * settings_.batch);
+    const bool judged = options_.observer && options_.rehearsal_seconds <= 0;
+    const bool all = options_.validate.empty() && (settings_.until || judged);
+    return all ? available : samples_to_validate(options_.validate, available, step * settings_.batch);
   }
   void tell_validated() const {
     const std::int64_t available = task_->size() - task_->training_count(), looked_at = validated_samples();

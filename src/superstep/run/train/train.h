@@ -36,6 +36,9 @@ struct TrainOptions {
       {};                  // samples that are looked at when it ends (samples_to_validate() in validation.h)
   double data_memory = 0;  // bytes that samples of files may take; 0: a quarter of what is free
   int data_threads = 0;    // that make batches ahead; 0: chosen (feeder.h)
+  // Above 0: the run is rehearsed, not made. It is set up as it would be, trains for so many seconds (three
+  // steps at least) and validates once; nothing is written, and the report says what the run would take.
+  double rehearsal_seconds = 0;
   // Told before the first step, a line each: what of a model file is trained, and for which batch it will be
   // written; and at the end, where not all samples were validated on.
   std::function<void(const std::string&)> tell = {};
@@ -61,6 +64,10 @@ struct TrainReport {
 // Trains until the epochs, the steps or the target are reached. On Ctrl-C, heard within a step and within an
 // evaluation too, it writes a checkpoint of the last whole step and throws Error (interrupted). Throws Error
 // (diverged) when the loss is no longer finite, with the step, and leaves the last checkpoint before that.
+//
+// A rehearsal (TrainOptions) reports step_time, expected_training_time, expected_validation_time and
+// expected_time of the whole run, without its set-up, and the plan; steps and epochs are those of the run
+// that was not made.
 TrainReport train(const TrainSettings& settings, const TrainOptions& options);
 
 }  // namespace superstep::run

@@ -1,6 +1,7 @@
 #include "superstep/run/train/train_speed.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "superstep/base/measured_metric.h"
 #include "superstep/base/statistics.h"
@@ -29,6 +30,16 @@ std::vector<Metric> speed_metrics(const SittingTimes& times) {
   if (times.to_solution) metrics.push_back(measured_metric("time_to_solution", *times.to_solution, "s"));
   metrics.push_back(measured_metric("compile_time", times.compile_seconds, "s"));
   return metrics;
+}
+
+std::vector<Metric> rehearsal_metrics(const RehearsalTimes& times) {
+  const double step = steady_median({.step_seconds = times.step_seconds});
+  const double training = step * static_cast<double>(times.steps);
+  const double validation = std::floor(times.epochs) * times.validation + times.last_validation;
+  return {measured_metric("step_time", step, "s"), measured_metric("expected_training_time", training, "s"),
+          measured_metric("expected_validation_time", validation, "s"),
+          measured_metric("expected_time", training + validation, "s"),
+          measured_metric("compile_time", times.compile_seconds, "s")};
 }
 
 std::vector<Metric> exchange_metrics(const GradientExchange& exchange) {

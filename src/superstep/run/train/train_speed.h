@@ -24,6 +24,17 @@ struct SittingTimes {
 // state: the steps after the first epoch where there is more than one (measurement protocol 1.4).
 std::vector<Metric> speed_metrics(const SittingTimes& times);
 
+struct RehearsalTimes {
+  std::span<const double> step_seconds;  // of every step that was tried; the first is warm-up
+  std::int64_t steps = 0;                // that the run has still to make
+  double epochs = 0;                     // and the epochs that these end
+  // Seconds: of the validation after each epoch, and of the one at the end.
+  double validation = 0, last_validation = 0;
+  double compile_seconds = 0;
+};
+// step_time, expected_training_time, expected_validation_time, expected_time (their sum), compile_time.
+std::vector<Metric> rehearsal_metrics(const RehearsalTimes& times);
+
 // Medians of what the exchange of gradients took, for runs of several ranks.
 std::vector<Metric> exchange_metrics(const GradientExchange& exchange);
 

@@ -1,4 +1,4 @@
-#include "superstep/cli/shared/words.h"
+#include "superstep/cli/call/words.h"
 
 #include <fmt/format.h>
 

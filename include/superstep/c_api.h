@@ -193,6 +193,24 @@ superstep_status superstep_trainer_set_parameter(superstep_trainer* trainer, con
 superstep_status superstep_trainer_save(const superstep_trainer* trainer, const char* file);
 superstep_status superstep_trainer_restore(superstep_trainer* trainer, const char* file);
 
+/* --- force fields: atoms moved by programs of others */
+
+typedef struct superstep_force_field superstep_force_field;
+
+/* The model that a training of deepmd or schnet left in the folder `run`, for atoms of these elements (atomic
+   numbers). Threads 0: every processor there is. */
+superstep_status superstep_force_field_open(const char* run, const int32_t* elements, size_t atoms,
+                                            int32_t threads, superstep_force_field** field);
+void superstep_force_field_free(superstep_force_field* field); /* of null: nothing */
+/* Beyond which atoms do not feel each other, in A. */
+superstep_status superstep_force_field_cutoff(const superstep_force_field* field, double* cutoff);
+/* positions: A, [atoms, 3]. cell: the edges of a periodic box as rows, A, [3, 3]; null: open space. energy:
+   eV. forces: eV/A, [atoms, 3]. virial: eV, -dE/d(strain), [3, 3]; null where it is not wanted, else
+   SUPERSTEP_UNSUPPORTED from a model that gives none. Nothing is written by a call that fails. */
+superstep_status superstep_force_field_evaluate(superstep_force_field* field, const double* positions,
+                                                const double* cell, double* energy, double* forces,
+                                                double* virial);
+
 /* --- what long work asks and tells; of the whole process, null ends it */
 
 /* Asked between steps, by any thread, often: not 0 stops the work, which ends with SUPERSTEP_INTERRUPTED. */

@@ -10,6 +10,7 @@
 // one thread at a time. docs/library.md explains the whole.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -193,6 +194,41 @@ class Model {
   std::unique_ptr<Implementation> implementation_;
 };
 
+// A trained force field (docs/force-fields.md): energy, forces and virial of atoms wherever they are, for a
+// program that moves them.
+//
+//     superstep::ForceField field("run/", {8, 1, 1});
+//     const superstep::Forces now = field.evaluate(positions, cell);
+struct Forces {
+  double energy = 0;                            // eV
+  std::vector<double> forces;                   // eV/A, [atoms, 3], in the order of the atoms
+  std::optional<std::array<double, 9>> virial;  // eV, -dE/d(strain), [3, 3]; where the model gives it
+};
+
+class ForceField {
+ public:
+  // The model that a training of deepmd or schnet left in the folder `run`, for atoms of these elements
+  // (atomic numbers). Threads 0: every processor there is. Throws Error: not_found and bad_file (the run),
+  // unsupported (its workload gives no forces), invalid_argument (an element that the model does not know).
+  ForceField(const std::filesystem::path& run, const std::vector<int>& elements, int threads = 1);
+  ~ForceField();
+  ForceField(ForceField&&) noexcept;
+  ForceField& operator=(ForceField&&) noexcept;
+
+  const std::vector<int>& elements() const;    // of the atoms
+  std::vector<int> elements_it_knows() const;  // atomic numbers
+  double cutoff() const;                       // A
+  // Positions: A, [atoms, 3]. Cell: the edges of a periodic box as rows, A; none: open space. A box may be
+  // smaller than the cutoff. Throws Error: invalid_argument (another number of atoms, what is not finite, a
+  // box without volume), bad_file naming the atoms that are at one place, or one with more neighbors than the
+  // model has room for.
+  Forces evaluate(std::span<const double> positions, const std::optional<std::array<double, 9>>& cell = {});
+
+ private:
+  struct Implementation;
+  std::unique_ptr<Implementation> implementation_;
+};
+
 // A network of dense layers, x f32 [N, widths.front()] -> y f32 [N, widths.back()], with an activation
 // between them. Weights are drawn uniformly by the rule of He et al. (ICCV 2015), biases are zero.
 struct DenseNetwork {
@@ -224,8 +260,8 @@ const char* name_of(TrainingEvent::Kind kind);  // "epoch_begun"
 struct TrainingSettings {
   std::string model;  // the name of a workload, or an ONNX file; empty where a run goes on
   ModelSettings settings;
-  std::filesystem::path data;  // empty: generated, of workloads that generate theirs
-  std::int64_t samples = 0;    // 0: all
+  std::filesystem::path data;        // empty: generated, of workloads that generate theirs
+  std::int64_t samples = 0;          // 0: all
   std::string target = "cpu", precision = "f32";
   std::int64_t batch = 0;        // 0: the workload's own
   std::int64_t micro_batch = 0;  // 0: the target chooses

@@ -18,6 +18,7 @@ void bind_sessions(nanobind::module_& module);
 void bind_trainers(nanobind::module_& module);
 void bind_models(nanobind::module_& module);
 void bind_training(nanobind::module_& module);
+void bind_force_fields(nanobind::module_& module);
 void bind_machine(nanobind::module_& module);
 
 // Forks of this process until now, counted in the child: threads of the parent are not there.

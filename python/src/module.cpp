@@ -14,6 +14,7 @@ NB_MODULE(_core, module) {
   python::bind_trainers(module);
   python::bind_models(module);
   python::bind_training(module);
+  python::bind_force_fields(module);
   python::bind_machine(module);
   module.def("version", superstep::version);
   module.def("zoo", superstep::zoo);

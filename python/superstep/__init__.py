@@ -12,6 +12,7 @@
 
 from .errors import (BadFile, BadGraph, CopyWarning, Diverged, Error, InputOutput, Internal, Interrupted, InvalidArgument,
                      NotFound, OutOfMemory, Unsupported)
+from .force_field import ForceField, Forces
 from .laboratory import (Page, Quantity, Result, advise, baseline, bench, generate, infer, machines, predict, profile, records,
                          workloads)
 from .models import Model, Plan, Port, Session, Trainer, load, targets, version, zoo
@@ -19,7 +20,7 @@ from .training import Event, TrainingResult, train
 
 __version__ = version()
 
-__all__ = ["BadFile", "BadGraph", "CopyWarning", "Diverged", "Error", "Event", "InputOutput", "Internal", "Interrupted",
+__all__ = ["BadFile", "BadGraph", "CopyWarning", "Diverged", "Error", "Event", "ForceField", "Forces", "InputOutput", "Internal", "Interrupted",
            "InvalidArgument", "Model", "NotFound", "OutOfMemory", "Page", "Plan", "Port", "Quantity", "Result", "Session",
            "Trainer", "TrainingResult", "Unsupported", "advise", "baseline", "bench", "generate", "infer", "load", "machines",
            "predict", "profile", "records", "targets", "train", "version", "workloads", "zoo"]

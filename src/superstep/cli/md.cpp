@@ -21,6 +21,7 @@
 #include "superstep/physics/materials/atomic_units.h"
 #include "superstep/record/environment.h"
 #include "superstep/record/result_json.h"
+#include "superstep/workload/atom_model.h"
 
 namespace superstep::cli {
 namespace {
@@ -60,7 +61,7 @@ void list_potentials() {
   TextTable table({"potential", "what it is", "elements"});
   for (const md::Potential& each : md::potentials()) table.add_row({each.name, each.summary, each.elements});
   fmt::print("{}trained models: the folder of a training run of {}\n", table.to_string(),
-             md::trained_workloads());
+             workload::atom_workloads());
 }
 
 md::Structure structure_of(const Arguments& a, std::string& words) {

@@ -23,8 +23,12 @@ class AtomModel {
   virtual std::vector<int> elements() const = 0;  // that the model knows, atomic numbers
   // Beyond which atoms do not feel each other, A.
   virtual double cutoff() const = 0;
+  // Does a periodic box make sense to it?
+  virtual bool takes_box() const { return true; }
+  virtual bool gives_virial() const { return true; }
   // One sample of the model's inputs from atoms of those elements, in any order. Throws Error that names the
-  // atom: a neighbour too many, two atoms at one place, coordinates that are not finite.
+  // atom: a neighbour too many, two atoms at one place, coordinates that are not finite; unsupported: a box,
+  // to a model of open space.
   virtual void fill(const data::Configuration& atoms, std::span<Tensor> inputs) = 0;
   // What the model said of the atoms last filled in, in their order; no virial where it gives none.
   virtual data::Labels read(std::span<const Tensor> outputs) const = 0;
@@ -35,5 +39,7 @@ class AtomModel {
 // workload gives no forces.
 std::unique_ptr<AtomModel> open_atoms(std::string_view workload, const std::vector<int>& elements,
                                       const Options& model);
+// The workloads that do, by name: "deepmd, schnet".
+std::string atom_workloads();
 
 }  // namespace superstep::workload

@@ -1,31 +1,49 @@
 #include "superstep/md/trained/trained.h"
 
-#include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
-#include "superstep/base/error.h"
-#include "superstep/base/text.h"
+#include "superstep/run/serve/infer.h"
+#include "superstep/run/serve/trained_forces.h"
 
 namespace superstep::md {
 namespace {
 
-constexpr TrainedPotential table[] = {{"schnet", open_schnet}, {"deepmd", open_deepmd}};
+// Compiled once for the atoms at hand.
+class TrainedField final : public ForceField {
+ public:
+  TrainedField(const run::Weights& weights, const data::Configuration& start, int threads)
+      : model_(weights.settings.workload),
+        where_(weights.where),
+        atoms_{.elements = start.elements, .positions = {}, .cell = {}},
+        forces_(weights, start.elements, threads) {}
+
+  nlohmann::json parameters() const override {
+    return {{"model", model_}, {"weights", where_}, {"cutoff_A", forces_.cutoff()}};
+  }
+  double cutoff() const override { return 0; }  // models find their neighbours themselves
+  bool takes_box() const override { return forces_.takes_box(); }
+  bool gives_virial() const override { return forces_.gives_virial(); }
+
+  void evaluate(const Situation& situation, Evaluation& result) override {
+    atoms_.positions.assign(situation.positions.begin(), situation.positions.end());
+    atoms_.cell = situation.cell;
+    data::Labels found = forces_.evaluate(atoms_);
+    result.energy = found.energy.value();
+    result.forces = std::move(found.forces);
+    result.virial = found.virial.value_or(std::array<double, 9>{});
+  }
+
+ private:
+  std::string model_, where_;
+  data::Configuration atoms_;
+  run::TrainedForces forces_;
+};
 
 }  // namespace
 
-std::string trained_workloads() {
-  std::vector<std::string> names;
-  for (const TrainedPotential& each : table) names.emplace_back(each.workload);
-  return join(names, ", ");
-}
-
-std::unique_ptr<ForceField> open_trained(const std::filesystem::path& folder, data::Configuration& start,
+std::unique_ptr<ForceField> open_trained(const std::filesystem::path& run, const data::Configuration& start,
                                          int threads) {
-  const run::Weights weights = run::load_weights(folder);
-  for (const TrainedPotential& each : table)
-    if (weights.settings.workload == each.workload) return each.open(weights, start, threads);
-  throw Error(ErrorCode::unsupported,
-              fmt::format("is a run of {}, whose models give no forces on atoms", weights.settings.workload),
-              folder.string(), fmt::format("runs of these do: {}", trained_workloads()));
+  return std::make_unique<TrainedField>(run::load_weights(run), start, threads);
 }
 
 }  // namespace superstep::md

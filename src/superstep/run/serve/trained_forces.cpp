@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "superstep/base/error.h"
 #include "superstep/run/model.h"
 
 namespace superstep::run {
@@ -10,8 +11,13 @@ namespace {
 std::unique_ptr<workload::AtomModel> atoms_of(const Weights& weights, const std::vector<int>& elements) {
   const Model model(weights.settings);
   const workload::Workload& workload = model.workload();
-  return workload::open_atoms(workload.name, elements,
-                              Options(workload.options, model.settings().model_options));
+  try {
+    return workload::open_atoms(workload.name, elements,
+                                Options(workload.options, model.settings().model_options));
+  } catch (const Error& error) {
+    if (!error.where().empty()) throw;
+    throw Error(error.code(), error.message(), weights.where, error.hint());
+  }
 }
 
 }  // namespace

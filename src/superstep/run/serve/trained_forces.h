@@ -30,6 +30,8 @@ class TrainedForces {
 
   std::vector<int> elements() const { return atoms_->elements(); }  // that the model knows
   double cutoff() const { return atoms_->cutoff(); }                // A
+  bool takes_box() const { return atoms_->takes_box(); }
+  bool gives_virial() const { return atoms_->gives_virial(); }
 
  private:
   std::unique_ptr<workload::AtomModel> atoms_;

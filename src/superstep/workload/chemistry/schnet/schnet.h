@@ -11,6 +11,7 @@
 
 #include "superstep/file/atoms/configuration.h"
 #include "superstep/transform/training/loss.h"
+#include "superstep/workload/atom_model.h"
 #include "superstep/workload/graph_packs.h"
 #include "superstep/workload/task.h"
 
@@ -57,6 +58,7 @@ struct NeighbourGraph {
 };
 NeighbourGraph nearest_neighbours(std::span<const data::Cartesian> positions, double cutoff, int most);
 
+std::unique_ptr<AtomModel> schnet_atoms(const std::vector<int>& elements, const Options& model);
 std::unique_ptr<Task> open_clusters(const TaskSettings& settings, const Options& model);
 std::map<std::string, Tensor> fitted_atom_energy(const Task& task, const Options& model, ThreadPool& pool);
 

@@ -261,6 +261,7 @@ struct TrainingSettings {
   std::string model;  // the name of a workload, or an ONNX file; empty where a run goes on
   ModelSettings settings;
   std::filesystem::path data;        // empty: generated, of workloads that generate theirs
+  std::filesystem::path validation;  // samples that validate; empty: a part of `data`
   std::int64_t samples = 0;          // 0: all
   std::string target = "cpu", precision = "f32";
   std::int64_t batch = 0;        // 0: the workload's own

@@ -26,6 +26,7 @@ TrainingSettings settings_of(nb::dict given) {
   settings.model = setting<std::string>(given, "model");
   settings.settings = model_settings(given);
   settings.data = setting<std::string>(given, "data");
+  settings.validation = setting<std::string>(given, "validation");
   settings.target = setting<std::string>(given, "target");
   settings.precision = setting<std::string>(given, "precision");
   settings.samples = setting<std::int64_t>(given, "samples");

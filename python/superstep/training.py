@@ -136,21 +136,21 @@ def _until(until: str | tuple[str, float] | Mapping[str, float] | None) -> tuple
     return until[0], float(until[1])
 
 
-def _data_file(model: str, data: Any, settings: dict[str, Any], folder: pathlib.Path) -> str:
+def _data_file(model: str, data: Any, settings: dict[str, Any], folder: pathlib.Path, what: str = "data") -> str:
     """The file that the run reads: the user's, or one that its arrays are written to, beside the run's folder."""
     if data is None:
         return ""
     if isinstance(data, (str, os.PathLike)):
         return os.fspath(data)
     if not model.endswith(".onnx"):
-        raise InvalidArgument("arrays are taken for ONNX files; a workload reads files of its own format", "data",
+        raise InvalidArgument("arrays are taken for ONNX files; a workload reads files of its own format", what,
                               "give the path of a file; or superstep.Model(...).write_onnx('model.onnx') and train that")
 
     def names() -> list[str]:
         opened = Model(model, shapes=settings["shapes"], loss=settings["loss"])
         return [port.name for port in (*opened.inputs(), *opened.targets())]
 
-    file = folder.with_name(folder.name + ".data.npz")
+    file = folder.with_name(f"{folder.name}.{what}.npz")
     arrays = _arrays(data, names)
     folder.parent.mkdir(parents=True, exist_ok=True)
     numpy.savez(file, **arrays)  # type: ignore[arg-type]
@@ -169,7 +169,7 @@ def _teller(callbacks: Sequence[Callable[[Event], Any]], seen: dict[str, float])
     return told
 
 
-def train(model: PathLike | None = None, data: Any = None, *, loss: str = "", optimizer: str = "", learning_rate: float = 0.0,
+def train(model: PathLike | None = None, data: Any = None, *, validation: Any = None, loss: str = "", optimizer: str = "", learning_rate: float = 0.0,
           until: str | tuple[str, float] | Mapping[str, float] | None = None, epochs: float = 0.0, steps: int = 0,
           batch: int = 0, samples: int = 0, precision: TrainingPrecision = "f32", threads: int = 0, seed: int = 1,
           options: Mapping[str, Any] | Iterable[str] | None = None, shapes: Mapping[str, Any] | Iterable[str] | None = None,
@@ -187,6 +187,7 @@ def train(model: PathLike | None = None, data: Any = None, *, loss: str = "", op
             mapping of arrays by the names of the inputs and of the targets, a tuple of arrays (inputs, then targets), a
             Dataset of PyTorch, any iterable of samples that are tuples or mappings. Samples that are given are written to
             ``OUT.data.npz``, which the run reads; the first four fifths train, the rest validate.
+        validation: samples that validate, in the same forms; all of `data` trains then.
         loss: of an ONNX file: ``"mse"``, ``"l1"``, ``"huber"``, ``"cross_entropy"``, ``"value"``
             (the output is itself the loss), or terms by output.
         optimizer: ``"sgd:momentum=0.9"``, ``"adam"``, ``"adamw:weight_decay=0.01"``, ``"adamax"``, ``"rmsprop"``, ``"lamb"``.
@@ -231,6 +232,7 @@ def train(model: PathLike | None = None, data: Any = None, *, loss: str = "", op
                 "optimizer": optimizer, "learning_rate": number_of(learning_rate, "learning_rate"), "until_metric": metric, "until_value": value,
                 "out": str(folder), "resume": resume, "checkpoint_seconds": number_of(checkpoint_seconds, "checkpoint_seconds")}
     settings["data"] = "" if resume else _data_file(str(settings["model"]), data, settings, folder)
+    settings["validation"] = "" if resume else _data_file(str(settings["model"]), validation, settings, folder, "validation")
     return _run(settings, callbacks, progress_module.listener(progress), folder, keep)
 
 

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "superstep/base/random.h"
@@ -115,6 +116,44 @@ TEST_F(UserModel, RefusesDataThatDoNotFit) {
   expect_refused("train mlp.onnx", 2, "trained on data of your own");
   std::ofstream(folder_ / "words.txt") << "hello";
   expect_refused("infer mlp.onnx --input words.txt", 1, "words.txt: this is a text, not a file of arrays");
+}
+
+// All of the one file trains, all of the other validates: what the log says of it is what inference finds
+// there, and a report finds the same samples again.
+TEST_F(UserModel, ValidatesOnAFileOfItsOwn) {
+  const Tensor other = random_rows(24, features, 8);
+  Tensor truth = targets_of(other);
+  for (std::int64_t i = 0; i < truth.element_count(); ++i)
+    truth.set(i, truth.at(i) + 3);  // nothing learns that
+  data::write_npz(folder_ / "other.npz", {{"x", other}, {"target", truth}});
+  ASSERT_EQ(
+      run("train mlp.onnx --data pairs.h5 --validation other.npz --batch 16 --epochs 30 --learning-rate 0.01 "
+          "--optimizer adam --out run --json run.json")
+          .code,
+      0);
+  const auto result = nlohmann::json::parse(content_of(folder_ / "run.json"));
+  EXPECT_EQ(result.at("config").at("task").at("training"), samples);
+  EXPECT_EQ(result.at("config").at("task").at("samples"), samples + 24);
+  const double mae = result.at("metrics").at("mae").at("value");
+  ASSERT_EQ(run("infer run/model.onnx --input other.npz --output y.npz").code, 0);
+  const Tensor found = outputs("y.npz");
+  double error = 0;
+  for (std::int64_t i = 0; i < 24; ++i) error += std::abs(found.at(i) - truth.at(i)) / 24;
+  EXPECT_NEAR(mae, error, 1e-4);
+  EXPECT_GT(mae, 2);
+  ASSERT_EQ(run("report --run run --samples 100 --out report").code, 0);
+  EXPECT_NE(content_of(folder_ / "report/index.html").find("24"), std::string::npos);
+  ASSERT_EQ(run("train mlp.onnx --resume run --epochs 31").code, 0);
+
+  data::write_npz(folder_ / "narrow.npz", {{"x", random_rows(5, 3, 1)}, {"target", random_rows(5, 1, 1)}});
+  expect_refused("train mlp.onnx --data pairs.h5 --validation narrow.npz --no-out", 1,
+                 "narrow.npz: array 'x'");
+  expect_refused("train mlp.onnx --data pairs.h5 --validation x.npy --no-out", 1, "x.npy: has no array");
+  expect_refused("train mlp.onnx --data pairs.h5 --validation nowhere.h5 --no-out", 1, "nowhere.h5");
+  expect_refused("train mlp.onnx --data pairs.h5 --validation other.npz --samples 5 --no-out", 2,
+                 "--samples");
+  expect_refused("train mlp --validation other.npz --no-out", 2, "come with their own");
+  expect_refused("train mlp.onnx --validation other.npz --no-out", 2, "no samples to train on");
 }
 
 TEST_F(UserModel, RefusesWrongCalls) {

@@ -189,6 +189,7 @@ Model Model::from_run(const std::filesystem::path& folder) {
   run::Weights weights = run::load_weights(folder);
   weights.settings.precision = "f32";
   weights.settings.data.clear();
+  weights.settings.validation.clear();
   return Model(std::make_unique<Implementation>(std::move(weights.settings), std::move(weights.states)));
 }
 

@@ -19,6 +19,7 @@ run::TrainSettings settings_of(const TrainingSettings& given) {
                               .shapes = given.settings.shapes,
                               .loss = given.settings.loss,
                               .data = given.data};
+  settings.validation = given.validation;
   settings.recipe = given.recipe;
   settings.train = given.settings.train;
   settings.freeze = given.settings.freeze;

@@ -40,7 +40,7 @@ namespace {
 struct Arguments {
   run::TrainSettings settings;
   std::string out, resume, until, mllog;
-  std::vector<std::string> data;
+  std::vector<std::string> data, validation;
   double checkpoint_seconds = 30;
   std::string memory_limit, data_memory;
   int data_threads = 0;
@@ -72,13 +72,12 @@ bool was_given(const std::vector<std::string>& given, const char* option) {
 }
 
 // Paths are kept as they were given.
-void require_data_of(const run::TrainSettings& kept, const std::string& folder) {
-  if (kept.data.empty() || data::are_there(kept.data)) return;
+void require_data_of(const std::filesystem::path& data, const std::string& folder) {
+  if (data.empty() || data::are_there(data)) return;
   throw Error(ErrorCode::not_found, fmt::format("the data of the run in {} are not there", folder),
-              kept.data.string(),
-              kept.data.is_relative()
-                  ? "go on from the folder in which the run was begun: the path starts there"
-                  : "put them back");
+              data.string(),
+              data.is_relative() ? "go on from the folder in which the run was begun: the path starts there"
+                                 : "put them back");
 }
 
 // A new run's options, for one that goes on.
@@ -97,7 +96,8 @@ void complete_resumed(Arguments& arguments) {
                 fmt::format("is a run of '{}', not of '{}'", kept.workload, asked.workload),
                 arguments.resume);
   run::refuse_changes(kept, asked, arguments.given, arguments.resume);
-  require_data_of(kept, arguments.resume);
+  require_data_of(kept.data, arguments.resume);
+  require_data_of(kept.validation, arguments.resume);
   run::Extension extension{.epochs = {}, .steps = {}, .until = asked.until, .replicas = {}};
   if (was_given(arguments.given, "--epochs")) extension.epochs = asked.epochs;
   if (was_given(arguments.given, "--steps")) extension.steps = asked.steps;
@@ -126,6 +126,7 @@ void complete(Arguments& arguments) {
   if (!arguments.memory_limit.empty())
     arguments.settings.memory_limit = number_of_bytes(arguments.memory_limit).value_or(0);
   if (!arguments.data.empty()) arguments.settings.data = data::joined_names(arguments.data);
+  if (!arguments.validation.empty()) arguments.settings.validation = data::joined_names(arguments.validation);
   arguments.settings.augment = !arguments.no_augment;
   if (arguments.settings.replicas == 0) arguments.settings.replicas = thread_count();
   if (!arguments.until.empty()) arguments.settings.until = run::parse_until(arguments.until);
@@ -442,6 +443,9 @@ void declare_train(CLI::App& command) {
       ->required();
   add_data_option(command, "--data", arguments->data,
                   "files, folders, patterns, @LIST, NAME=PATH:ARRAY (docs/your-data.md); default: generated");
+  add_data_option(
+      command, "--validation", arguments->validation,
+      "samples to validate on, in the same forms; all of --data trains then (default: a part of it)");
   add_skip_broken_option(command, arguments->settings.skip_broken);
   add_crop_option(command, arguments->settings.crop);
   add_tokenizer_option(command, arguments->settings.tokenizer);

@@ -92,6 +92,7 @@ std::shared_ptr<const UserModel> open_user_model(const TrainSettings& settings) 
                         .loss = settings.loss,
                         .choice = {.train = settings.train, .freeze = settings.freeze},
                         .data = settings.data,
+                        .validation = settings.validation,
                         .allow_not_finite = settings.allow_nan,
                         .skip_broken = settings.skip_broken,
                         .crop = settings.crop});

@@ -10,6 +10,7 @@
 
 #include "superstep/file/source/fit.h"
 #include "superstep/file/source/forms.h"
+#include "superstep/file/source/validated.h"
 #include "superstep/workload/field_rows.h"
 #include "superstep/workload/metrics.h"
 #include "superstep/workload/texts.h"
@@ -121,10 +122,16 @@ std::vector<data::WantedRow> wanted_rows(const data::SourceRequest& request) {
 // Held where they fit into the memory for data, and where all samples must be seen before the first is given.
 FieldRows read(const TableSpec& spec, const TaskSettings& settings) {
   const data::SourceRequest request = request_of(spec, settings);
+  const auto open = [&](const std::filesystem::path& data) {
+    return settings.tokenizer.empty() ? data::open_source(data, request)
+                                      : open_texts(data, settings.tokenizer, request);
+  };
+  std::unique_ptr<data::SampleSource> opened = open(settings.data);
+  if (!settings.validation.empty())
+    opened = data::with_validation(std::move(opened), settings.data.string(), open(settings.validation),
+                                   settings.validation.string());
   const std::shared_ptr<const data::SampleSource> source =
-      data::fitted(settings.tokenizer.empty() ? data::open_source(settings.data, request)
-                                              : open_texts(settings.data, settings.tokenizer, request),
-                   wanted_rows(request), settings.crop);
+      data::fitted(std::move(opened), wanted_rows(request), settings.crop);
   std::vector<data::SampleRows::Column> columns;
   std::vector<std::string> names;
   std::int64_t samples = -1;
@@ -203,6 +210,7 @@ class TableTask : public Task {
 
   std::int64_t size() const override { return size_; }
   std::int64_t training_count() const override { return training_; }
+  bool takes_validation() const override { return true; }
   bool reads_as_it_goes() const override { return !fields_.held(); }
   data::ForcedOrder forced_order() const override { return fields_.forced_order(); }
 

@@ -26,8 +26,10 @@ namespace superstep::workload {
 
 struct TaskSettings {
   std::filesystem::path data;  // a file or folder of the workload's format; empty: generated in memory
-  std::int64_t samples = 0;    // of the generated data, or a limit on the file's; 0: the workload's own
-  std::uint64_t seed = 1;      // of the generated data and of the augmentation
+  // Where the samples that validate are, all of them: then all of `data` train; empty: a part of `data`.
+  std::filesystem::path validation = {};
+  std::int64_t samples = 0;  // of the generated data, or a limit on the file's; 0: the workload's own
+  std::uint64_t seed = 1;    // of the generated data and of the augmentation
   std::vector<std::string> model_options;  // name=value, as the model is built: sizes of generated data
   bool labels_required = true;  // false: only inputs are wanted; quality() needs labels all the same
   ThreadPool* pool = nullptr;   // never null
@@ -78,6 +80,8 @@ class Task {
   // the pack is the sample.
   virtual std::int64_t size() const = 0;
   virtual std::int64_t training_count() const = 0;
+  // Whether it heeds TaskSettings::validation; one that does not is not given it.
+  virtual bool takes_validation() const { return false; }
 
   // Fills a batch: the model's inputs, then its targets, one tensor each, in the order of the training
   // graph's inputs. `augment` draws the augmentation as a function of (seed, epoch, index) alone.

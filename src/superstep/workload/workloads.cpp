@@ -83,7 +83,15 @@ graph::Graph build_answer(const Workload& workload, std::span<const std::string>
 std::unique_ptr<Task> open_task(const Workload& workload, const TaskSettings& settings) {
   if (!workload.open)
     throw Error(ErrorCode::unsupported, "there are no data to train this workload on yet", workload.name);
-  return workload.open(settings, Options(workload.options, settings.model_options));
+  if (!settings.validation.empty() && settings.data.empty())
+    throw Error(ErrorCode::invalid_argument, "generated samples are trained on, and come with their own",
+                "--validation", "give --data, too, or leave it away");
+  std::unique_ptr<Task> task = workload.open(settings, Options(workload.options, settings.model_options));
+  if (!settings.validation.empty() && !task->takes_validation())
+    throw Error(ErrorCode::unsupported,
+                fmt::format("{} divides its samples itself, by what belongs together", workload.name),
+                "--validation", "leave it away");
+  return task;
 }
 
 std::int64_t count_parameters(const graph::Graph& model) {

@@ -52,6 +52,7 @@ run::TrainSettings settings_of(const ModelSource& source, std::map<std::string, 
         "'superstep infer MODEL --precision int8 --onnx FILE' writes the calibrated model: serve FILE");
   settings.precision = source.precision;
   settings.data.clear();
+  settings.validation.clear();
   return settings;
 }
 

@@ -45,6 +45,7 @@ double recipe_samples_of(const AdviseSettings& settings, const run::Model& model
   const bool counted = settings.goal == Goal::time_to_quality || settings.goal == Goal::cost;
   if (!settings.trains || !counted) return 0;
   const std::unique_ptr<run::Task> task = model.open_task({.data = settings.model.data,
+                                                           .validation = settings.model.validation,
                                                            .samples = settings.model.samples,
                                                            .seed = settings.model.seed,
                                                            .model_options = model.settings().model_options,

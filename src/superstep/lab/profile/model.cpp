@@ -33,6 +33,7 @@ std::unique_ptr<run::Task> task_with(const run::Model& model, std::int64_t batch
   const run::TrainSettings& settings = model.settings();
   for (std::int64_t a_batch = samples_a_batch;; a_batch *= 4) {
     auto task = model.open_task({.data = settings.data,
+                                 .validation = settings.validation,
                                  .samples = settings.data.empty() ? a_batch * batch : 0,
                                  .seed = settings.seed,
                                  .model_options = settings.model_options,

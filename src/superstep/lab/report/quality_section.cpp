@@ -38,6 +38,7 @@ std::string counted(std::size_t count) { return format_count(static_cast<double>
 Samples open_samples(const run::TrainSettings& settings, const run::Model& model, std::int64_t most,
                      std::uint64_t seed, ThreadPool& pool) {
   Samples samples{model.open_task({.data = settings.data,
+                                   .validation = settings.validation,
                                    .samples = settings.samples,
                                    .seed = settings.seed,
                                    .model_options = settings.model_options,

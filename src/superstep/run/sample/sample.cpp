@@ -61,6 +61,7 @@ SampleReport sample_whole(const SampleSettings& settings, const std::filesystem:
   const Model model(settings.model);
   const Posterior posterior(model, settings.prior, settings.noise);
   const auto task = model.open_task({.data = settings.model.data,
+                                     .validation = settings.model.validation,
                                      .samples = settings.model.samples,
                                      .seed = settings.model.seed,
                                      .model_options = model.settings().model_options,

@@ -134,6 +134,7 @@ class Sliding {
     const Stopwatch watch;
     const Model model = model_of(window);
     const auto task = model.open_task({.data = settings_.model.data,
+                                       .validation = settings_.model.validation,
                                        .samples = settings_.model.samples,
                                        .seed = settings_.model.seed,
                                        .model_options = model.settings().model_options,

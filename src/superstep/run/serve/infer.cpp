@@ -177,8 +177,12 @@ void refine_served(const InferSettings& settings, const Model& model, const Task
 // data of the training are still there.
 std::vector<std::string> outside_of_training(const Task& task, const Weights& weights, ThreadPool& pool) {
   const TrainSettings& training = weights.settings;
-  if (!task.knows_domain() || (!training.data.empty() && !data::are_there(training.data))) return {};
+  const auto is_gone = [](const std::filesystem::path& data) {
+    return !data.empty() && !data::are_there(data);
+  };
+  if (!task.knows_domain() || is_gone(training.data) || is_gone(training.validation)) return {};
   const auto learnt_from = Model(training).open_task({.data = training.data,
+                                                      .validation = training.validation,
                                                       .samples = training.samples,
                                                       .seed = training.seed,
                                                       .model_options = training.model_options,
@@ -288,6 +292,7 @@ InferReport infer(const InferSettings& given) {
   const std::optional<Weights> weights = weights_for(settings);
   TrainSettings model_settings = model_settings_of(settings, weights);
   model_settings.data = settings.input;
+  model_settings.validation.clear();
   model_settings.skip_broken = settings.skip_broken;
   model_settings.crop = settings.crop;
   model_settings.tokenizer = settings.tokenizer;

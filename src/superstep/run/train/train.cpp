@@ -83,6 +83,9 @@ class Training {
   static const TrainSettings& checked(const Model& model, const TrainOptions& options) {
     if (model.settings().until) check_until(*model.settings().until, model.workload());
     samples_to_validate(options.validate, 1, 1);
+    if (model.settings().samples > 0 && !model.settings().validation.empty())
+      throw Error(ErrorCode::invalid_argument, "counts from the front, where those that train are",
+                  "--samples", "leave --samples or --validation away");
     model.passes(true);
     return model.settings();
   }
@@ -172,6 +175,7 @@ class Training {
     const Progress phase = Progress::phase("opening the data of " + settings_.workload);
     observer_.data_touched(settings_, model_.schedule());
     return model_.open_task({.data = settings_.data,
+                             .validation = settings_.validation,
                              .samples = settings_.samples,
                              .seed = settings_.seed,
                              .model_options = settings_.model_options,

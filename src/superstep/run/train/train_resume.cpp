@@ -17,9 +17,10 @@ namespace superstep::run {
 namespace {
 
 // Options of `superstep train`, and the members of config.json that keep them.
-constexpr std::array<std::pair<std::string_view, const char*>, 29> kept_options{{
+constexpr std::array<std::pair<std::string_view, const char*>, 30> kept_options{{
     {"--weights", "weights"},
     {"--data", "data"},
+    {"--validation", "validation"},
     {"--allow-nan", "allow_nan"},
     {"--skip-broken", "skip_broken"},
     {"--crop", "crop"},

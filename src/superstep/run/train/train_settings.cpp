@@ -26,6 +26,7 @@ json to_json(const TrainSettings& s) {
               {"loss", s.loss},
               {"weights", s.weights.string()},
               {"data", s.data.string()},
+              {"validation", s.validation.string()},
               {"allow_nan", s.allow_nan},
               {"skip_broken", s.skip_broken},
               {"crop", s.crop ? "center" : ""},
@@ -66,6 +67,7 @@ TrainSettings train_settings_from_json(const json& object) {
     s.loss = object.value("loss", "");
     s.weights = object.value("weights", "");  // absent from older files
     s.data = object.at("data").get<std::string>();
+    s.validation = object.value("validation", "");       // absent from older files
     s.allow_nan = object.value("allow_nan", false);      // absent from older files
     s.skip_broken = object.value("skip_broken", false);  // absent from older files
     s.crop = object.value("crop", "") == "center";       // absent from older files

@@ -24,10 +24,11 @@ struct TrainSettings {
   std::string loss;                        // of a model file; empty: mean squared error
   std::filesystem::path weights;           // a run whose model this one begins with; empty: as it is built
   std::filesystem::path data;
-  bool allow_nan = false;           // of a model file: in the arrays that it is trained on
-  bool skip_broken = false;         // samples that cannot be read are left out
-  bool crop = false;                // of larger pictures than the model takes the middle is taken
-  std::filesystem::path tokenizer;  // that makes tokens of the data, which are texts; empty: they are none
+  std::filesystem::path validation;  // samples that validate, all of them; empty: a part of `data`
+  bool allow_nan = false;            // of a model file: in the arrays that it is trained on
+  bool skip_broken = false;          // samples that cannot be read are left out
+  bool crop = false;                 // of larger pictures than the model takes the middle is taken
+  std::filesystem::path tokenizer;   // that makes tokens of the data, which are texts; empty: they are none
   std::int64_t samples = 0;
   std::int64_t batch = 0;         // 0: the workload's own
   std::int64_t micro_batch = 0;   // 0: the target chooses

@@ -140,6 +140,7 @@ class ArrayTask : public Task {
   }
 
   std::int64_t size() const override { return size_; }
+  bool takes_validation() const override { return true; }
   std::int64_t training_count() const override {
     if (spec_.one_a_call && size_ == 1) return 1;  // the only graph there is: nothing to validate on
     return training_;

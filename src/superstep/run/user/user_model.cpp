@@ -11,6 +11,7 @@
 #include "superstep/base/random.h"
 #include "superstep/base/text.h"
 #include "superstep/file/source/forms.h"
+#include "superstep/file/source/validated.h"
 
 namespace superstep::run {
 namespace {
@@ -132,9 +133,7 @@ bool is_model_file(const std::string& name) { return name.ends_with(".onnx"); }
 
 UserModel::UserModel(UserModelSettings settings)
     : settings_(std::move(settings)), model_(onnx::Model::open(settings_.file)) {
-  if (!settings_.data.empty())
-    source_ =
-        data::fitted(data::open_source(settings_.data, wanted_data()), samples_wanted(), settings_.crop);
+  if (!settings_.data.empty()) source_ = data::fitted(open_data(), samples_wanted(), settings_.crop);
   take_given_defaults();
   find_batch();
   for (const std::string& assignment : settings_.shapes) bind(assignment);
@@ -163,6 +162,15 @@ data::SourceRequest UserModel::wanted_data() const {
   const ElementType bytes = row->rank() == 0 ? ElementType::i64 : ElementType::u8;
   request.wanted.push_back({.name = "target", .type = classes ? bytes : ElementType::f32, .row = *row});
   return request;
+}
+
+std::unique_ptr<data::SampleSource> UserModel::open_data() const {
+  const data::SourceRequest request = wanted_data();
+  auto source = data::open_source(settings_.data, request);
+  if (settings_.validation.empty()) return source;
+  return data::with_validation(std::move(source), settings_.data.string(),
+                               data::open_source(settings_.validation, request),
+                               settings_.validation.string());
 }
 
 // Samples of inputs whose first extent is open, as far as their extents are known: arrays that have them with
@@ -519,6 +527,9 @@ void UserModel::require_trainable() const {
 }
 
 std::unique_ptr<Task> UserModel::open_task(const TaskSettings& settings) const {
+  if (!settings.validation.empty() && settings_.data.empty())
+    throw Error(ErrorCode::invalid_argument, "there are no samples to train on", "--validation",
+                "give --data, too");
   if (settings.labels_required) require_trainable();
   if (!settings_.data.empty())
     return make_array_task(task_spec(), source_, settings_.data.string(), settings);

@@ -32,9 +32,10 @@ struct UserModelSettings {
   std::string loss;                 // "mse", "cross_entropy", or terms: "mse:position,l1:width"; empty: mse
   onnx::TrainChoice choice;    // initialisers that are trained beside the weights, and weights that are not
   std::filesystem::path data;  // arrays by the names of the inputs and of the targets; may be empty
-  bool allow_not_finite = false;  // NaN and infinities in arrays that are trained on
-  bool skip_broken = false;       // samples that cannot be read are left out
-  bool crop = false;              // of larger pictures than the model takes the middle is taken
+  std::filesystem::path validation = {};  // the same of the samples that validate; empty: a fifth of `data`
+  bool allow_not_finite = false;          // NaN and infinities in arrays that are trained on
+  bool skip_broken = false;               // samples that cannot be read are left out
+  bool crop = false;                      // of larger pictures than the model takes the middle is taken
 };
 
 // "NODE=100" or "NODE=all", as --bound takes them. Throws Error (invalid_argument).
@@ -92,6 +93,7 @@ class UserModel {
 
   onnx::ImportOptions options(std::int64_t batch) const;
   data::SourceRequest wanted_data() const;
+  std::unique_ptr<data::SampleSource> open_data() const;
   std::vector<data::WantedRow> samples_wanted() const;
   onnx::Model::WithInitializers imported(std::int64_t batch) const;
   void take_given_defaults();

@@ -112,7 +112,7 @@ def reduced(command: str) -> str:
         command += ' --probes 1'
     if re.search(r'^predict .*--on \S*box\.toml', command):
         command += ' --extrapolate'  # by the few kernels of that
-    if re.match(r'(mpirun .*)?(@ )?bench ', command) and '--seconds' not in command and 'all-reduce' not in command:
+    if re.match(r'(mpirun .*)?(@ )?bench ', command) and '--seconds' not in command and not re.search('all-reduce|gradients', command):
         command += ' --seconds 0.02'
     return command
 

@@ -153,5 +153,15 @@ TEST_F(Stopping, ATrainingSaysHowToGoOn) {
   EXPECT_TRUE(contains(errors, "go on with: superstep train mlp --resume run"));
 }
 
+// While it is translated and compiled, and while the program runs, which knows nothing of us.
+TEST_F(Stopping, ATranslatedProgramStopsWithUs) {
+  std::ofstream(folder_ / "long.c")
+      << "#include <unistd.h>\n"
+         "int main(void) { for (int i = 0; i < 6000; ++i) usleep(10000); return 0; }\n";
+  if (run_program(folder_ / "", "openmp --help").code != 0)
+    GTEST_SKIP() << "there is no superstep openmp here";
+  expect_stops_at_any_moment("openmp long.c", 2500, 3);
+}
+
 }  // namespace
 }  // namespace superstep

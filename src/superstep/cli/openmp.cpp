@@ -13,6 +13,7 @@
 
 #include "superstep/base/file.h"
 #include "superstep/base/system/child_process.h"
+#include "superstep/base/system/interrupt.h"
 #include "superstep/cli/command.h"
 #include "superstep/cli/shared/outcome.h"
 #include "superstep/openmp/program/profile_page.h"
@@ -28,14 +29,17 @@ struct Arguments {
   bool check = false, timing_only = false, explain = false;
 };
 
-// With this program's own input and outputs. Its exit code.
+// With this program's own input and outputs. Its exit code. Throws Error (interrupted) where the user stopped
+// both.
 int run(const std::vector<std::string>& command) {
   pid_t child = 0;
   std::vector<std::string> kept = command;
   if (posix_spawnp(&child, kept[0].c_str(), nullptr, nullptr, words_of(kept).data(), environ) != 0)
     throw Error(ErrorCode::not_found, "cannot be started", kept[0],
                 "superstep-cc is built where Clang 19's library is installed (libclang-19-dev, llvm-19-dev)");
-  return wait_for_process(child);
+  const int status = wait_for_process(child);
+  if (interrupted()) throw Error(ErrorCode::interrupted, "with what it had started", command[0]);
+  return status;
 }
 
 std::string translator() {

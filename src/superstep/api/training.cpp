@@ -48,7 +48,7 @@ run::TrainSettings resumed(const TrainingSettings& given) {
   if (!given.model.empty() && given.model != kept.workload)
     throw Error(ErrorCode::invalid_argument,
                 "is a run of '" + kept.workload + "', not of '" + given.model + "'", given.out.string());
-  run::Extension extension{.epochs = {}, .steps = {}, .until = asked.until, .replicas = {}};
+  run::Extension extension{.epochs = {}, .steps = {}, .until = asked.until, .replicas = {}, .devices = {}};
   if (given.epochs > 0) extension.epochs = given.epochs;
   if (given.steps > 0) extension.steps = given.steps;
   if (given.threads > 0) extension.replicas = asked.replicas;

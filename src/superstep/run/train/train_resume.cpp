@@ -17,7 +17,7 @@ namespace superstep::run {
 namespace {
 
 // Options of `superstep train`, and the members of config.json that keep them.
-constexpr std::array<std::pair<std::string_view, const char*>, 29> kept_options{{
+constexpr std::array<std::pair<std::string_view, const char*>, 30> kept_options{{
     {"--weights", "weights"},
     {"--data", "data"},
     {"--allow-nan", "allow_nan"},
@@ -28,6 +28,7 @@ constexpr std::array<std::pair<std::string_view, const char*>, 29> kept_options{
     {"--batch", "batch"},
     {"--micro-batch", "micro_batch"},
     {"--memory-limit", "memory_limit"},
+    {"--shard", "shard"},
     {"--on", "backend"},
     {"--precision", "precision"},
     {"--recipe", "recipe"},
@@ -63,6 +64,7 @@ TrainSettings extended(TrainSettings kept, const Extension& extension) {
   if (extension.steps) kept.steps = *extension.steps;
   if (extension.until) kept.until = extension.until;
   if (extension.replicas) kept.replicas = *extension.replicas;
+  if (extension.devices) kept.devices = *extension.devices;
   return kept;
 }
 
@@ -83,7 +85,7 @@ void refuse_changes(const TrainSettings& kept, const TrainSettings& asked, std::
                     words(before[member]), words(now[member])),
         std::string(option),
         "leave it away, or begin a new run with --out; what can change is --epochs, --steps, --until, "
-        "--threads and --checkpoint-seconds");
+        "--threads, --replicas and --checkpoint-seconds");
   }
 }
 

@@ -34,6 +34,8 @@ json to_json(const TrainSettings& s) {
               {"micro_batch", s.micro_batch},
               {"memory_limit", s.memory_limit},
               {"replicas", s.replicas},
+              {"devices", s.devices},
+              {"shard", s.divide_parameters ? "parameters" : ""},
               {"epochs", s.epochs},
               {"steps", s.steps},
               {"optimizer", s.optimizer},
@@ -74,6 +76,8 @@ TrainSettings train_settings_from_json(const json& object) {
     s.micro_batch = object.at("micro_batch");
     s.memory_limit = object.value("memory_limit", std::int64_t{0});  // absent from older files
     s.replicas = object.at("replicas");
+    s.devices = object.value("devices", 1);  // absent from older files, with what is divided
+    s.divide_parameters = object.value("shard", "") == "parameters";
     s.epochs = object.at("epochs");
     s.steps = object.at("steps");
     s.optimizer = object.at("optimizer");

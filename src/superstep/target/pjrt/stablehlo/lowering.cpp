@@ -55,7 +55,7 @@ bool all_known(const Site& site) {
 }
 
 Site widened(const Site& site) {
-  Site wide{site.emit, site.graph, site.node, site.inputs};
+  Site wide = site;
   for (Value& input : wide.inputs)
     if (input.valid() && is_reduced(input.element())) input = site.emit.convert(input, ElementType::f32);
   return wide;

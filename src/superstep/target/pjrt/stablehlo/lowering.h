@@ -18,6 +18,7 @@ struct Site {
   const graph::Graph& graph;
   const graph::Node& node;
   std::vector<Value> inputs;
+  std::int64_t first_row = 0;  // ProgramOptions
 
   const graph::Attributes& attributes() const { return node.attributes; }
   bool has(std::size_t input) const { return input < inputs.size() && inputs[input].valid(); }

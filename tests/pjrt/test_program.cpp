@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "superstep/file/safetensors.h"
+#include "superstep/run/ranks/communicator.h"
 #include "tests/cli/program.h"
 #include "tests/contains.h"
 #include "tests/pjrt/plugins.h"
@@ -134,12 +135,31 @@ TEST(ProgramOnDevices, WhatCannotBeIsRefusedBeforeTheWork) {
   const std::string train = "train mlp --on pjrt-cpu --out run ";
   expect_refused(folder, train + "--replicas 4 --batch 66", 2, {"--batch", "66", "4 devices"});
   expect_refused(folder, train + "--replicas 64 --batch 64", 2, {"64 replicas", "list devices"});
-  expect_refused(folder, train + "--shard parameters", 2, {"--shard", "--replicas"});
+  expect_refused(folder, train + "--shard parameters", 2, {"one device", "--replicas"});
   expect_refused(folder, "train mlp --shard parameters --replicas 2", 1, {"--shard", "plug-in"});
   expect_refused(folder, "profile mlp --on pjrt-cpu", 1, {"pjrt-cpu", "superstep bench"});
   expect_refused(folder, "machine measure --on gc200", 2, {"gc200", "list devices"});
   expect_refused(folder, "machine measure --on pjrt-cpu --probes 3", 2, {"--probes"});
   EXPECT_FALSE(fs::exists(folder / "run" / "checkpoints"));
+}
+
+// Two processes, a device each, and the averages through the ranks' exchange.
+TEST(ProgramOnDevices, RanksTrainWhatOneProcessTrains) {
+  NEEDS_CPU_PLUGIN();
+  if (!run::has_ranks() || std::string(MPIRUN).empty()) GTEST_SKIP() << "there is no MPI";
+  const ScratchFolder folder;
+  const std::string mpirun = "env OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 " MPIRUN
+                             " -n 2 --oversubscribe --bind-to none";
+  ASSERT_EQ(run_program(folder / "", std::string(steps) + "--steps 8 --no-out --json one.json").code, 0);
+  const Outcome two =
+      run_program(folder / "", std::string(steps) + "--steps 8 --out two --json two.json", mpirun);
+  ASSERT_EQ(two.code, 0) << two.errors;
+  EXPECT_NEAR(loss_of(folder / "two.json"), loss_of(folder / "one.json"),
+              1e-5 * loss_of(folder / "one.json"));
+  const Outcome both =
+      run_program(folder / "", std::string(steps) + "--steps 8 --replicas 2 --no-out", mpirun);
+  EXPECT_NE(both.code, 0);
+  EXPECT_TRUE(contains(both.errors, "a rank trains on one device")) << both.errors;
 }
 
 TEST(ProgramOnDevices, ServesThere) {

@@ -42,6 +42,19 @@ def test_a_run_there_is_kept_and_goes_on(tmp_path):
     assert again.metrics["loss"] == pytest.approx(whole.metrics["loss"], rel=1e-3)
 
 
+def test_devices_share_a_batch(tmp_path):
+    settings = {"samples": 640, "batch": 64, "seed": 3, "steps": 6, "target": DEVICE, "progress": False}
+    one = superstep.train("mlp", **settings)
+    two = superstep.train("mlp", devices=2, shard="parameters", **settings)
+    assert two.metrics["loss"] == pytest.approx(one.metrics["loss"], rel=1e-5)
+    with error_of(superstep.InvalidArgument, "a batch of 64", "3 devices"):
+        superstep.train("mlp", devices=3, **settings)
+    with error_of(superstep.Unsupported, "devices behind a plug-in"):
+        superstep.train("mlp", **(settings | {"devices": 2, "target": "cpu"}))
+    with error_of(superstep.InvalidArgument, "shard", "parameters"):
+        superstep.train("mlp", shard="rows", **settings)
+
+
 def test_a_benchmark_there_names_the_device():
     result, = superstep.bench("mlp", on=DEVICE, mode="infer", batch=64, seconds=0.1)
     assert result.data["environment"]["device"][0]["kind"] == "cpu"

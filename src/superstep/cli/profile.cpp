@@ -153,8 +153,8 @@ void profile(const Arguments& arguments) {
     names.emplace_back(profiler.machine);
   }
   if (target::pjrt::find_device_target(arguments.machine))
-    throw Error(ErrorCode::unsupported, "a plug-in says nothing of the steps of a program", arguments.machine,
-                "superstep bench measures whole ones there; or use --on cpu");
+    throw Error(ErrorCode::unsupported, "what takes how long within a program is not read from devices",
+                arguments.machine, "superstep bench measures whole ones there; or use --on cpu");
   throw Error(ErrorCode::invalid_argument, "there is no profile of this machine", arguments.machine,
               unknown_name_hint(arguments.machine, names));
 }

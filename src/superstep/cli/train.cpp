@@ -127,9 +127,7 @@ void settle_replicas(Arguments& arguments) {
   settings.divide_parameters = arguments.shard == "parameters";
   if (!on_devices) return;
   settings.devices = std::max(1, settings.replicas);
-  if (settings.divide_parameters && settings.devices == 1 && arguments.resume.empty())
-    throw Error(ErrorCode::invalid_argument, "there is one device to keep them all", "--shard",
-                "give --replicas as well");
+  if (arguments.resume.empty()) run::require_devices(settings);
   settings.replicas = 0;
 }
 
@@ -250,14 +248,12 @@ void declare_plan(CLI::App& command, Arguments& arguments) {
       ->check(positive());
   command
       .add_option("--replicas", settings.replicas,
-                  "copies of the model that share the work, a thread each (default: --threads); of "
-                  "plug-ins, --on cuda ..., a device each (default: 1)")
+                  "copies of the model: a thread each (default: --threads), or a device each (default: 1)")
       ->type_name("N")
       ->check(CLI::Range(1, 4096));
   command
       .add_option("--shard", arguments.shard,
-                  "parameters: each device keeps a part of parameters and moments, where a model is too "
-                  "large for one")
+                  "parameters: each device keeps a part of the parameters and moments, not all")
       ->type_name("WHAT")
       ->check(CLI::IsMember({"parameters"}));
   command.add_flag("--tune", arguments.tune,

@@ -6,10 +6,21 @@
 #include <nlohmann/json.hpp>
 
 #include "superstep/base/error.h"
+#include "superstep/target/pjrt/pjrt.h"
 
 namespace superstep::run {
 
 using nlohmann::json;
+
+void require_devices(const TrainSettings& settings) {
+  const bool several = settings.devices > 1 || settings.divide_parameters;
+  if (several && !target::pjrt::find_device_target(settings.target))
+    throw Error(ErrorCode::unsupported, "batches and parameters are divided among devices behind a plug-in",
+                settings.target, "train on cuda, tpu, ...: superstep list devices");
+  if (settings.divide_parameters && settings.devices == 1)
+    throw Error(ErrorCode::invalid_argument, "there is one device to keep all parameters", settings.target,
+                "give it several: --replicas");
+}
 
 json to_json(const TrainSettings& s) {
   json object{{"schema", "superstep-run/1"},

@@ -51,6 +51,10 @@ struct TrainSettings {
   std::uint64_t seed = 1;
   int batch_norm_span = 1;  // neighbouring ranks whose batches a normalisation's statistics are taken of
 };
+// Throws Error where several devices, or divided parameters, are asked of a target that has none
+// (unsupported), or parameters are to be divided over one (invalid_argument).
+void require_devices(const TrainSettings& settings);
+
 nlohmann::json to_json(const TrainSettings& settings);
 TrainSettings train_settings_from_json(const nlohmann::json& json);  // throws Error (bad_file)
 

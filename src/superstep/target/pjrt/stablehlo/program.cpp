@@ -23,8 +23,6 @@ using graph::ValueId;
 using transform::Rewrite;
 using transform::Var;
 
-bool is_made_of_parts(const Node& node) { return road_of(node.op) == Road::parts; }
-
 bool is_reduced(ElementType element) { return element == ElementType::f16 || element == ElementType::bf16; }
 
 // Products keep narrow types, which devices multiply faster and sum in f32 anyway.
@@ -62,9 +60,10 @@ std::vector<Var> widened_parts(Rewrite& rewrite, const Node& node) {
 // Parts may be made of parts themselves.
 Graph in_parts(const Graph& graph) {
   Graph result = graph;
-  while (std::ranges::any_of(result.nodes(), is_made_of_parts))
+  const auto has_parts = [&](const Node& node) { return is_made_of_parts(result, node); };
+  while (std::ranges::any_of(result.nodes(), has_parts))
     result = transform::rewrite(result, [](Rewrite& rewrite, const Node& node) {
-      if (!is_made_of_parts(node)) return rewrite.keep(node);
+      if (!is_made_of_parts(rewrite.old(), node)) return rewrite.keep(node);
       std::vector<Var> results = is_widened(rewrite.old(), node) ? widened_parts(rewrite, node)
                                                                  : transform::decomposition(rewrite, node);
       results.resize(node.outputs.size());

@@ -19,6 +19,7 @@
 #include "superstep/lab/profile/more_threads.h"
 #include "superstep/lab/profile/report.h"
 #include "superstep/record/environment.h"
+#include "superstep/target/pjrt/pjrt.h"
 
 namespace superstep::cli {
 namespace {
@@ -151,6 +152,9 @@ void profile(const Arguments& arguments) {
     if (profiler.machine == arguments.machine) return profiler.run(arguments);
     names.emplace_back(profiler.machine);
   }
+  if (target::pjrt::find_device_target(arguments.machine))
+    throw Error(ErrorCode::unsupported, "what takes how long within a program is not read from devices",
+                arguments.machine, "superstep bench measures whole ones there; or use --on cpu");
   throw Error(ErrorCode::invalid_argument, "there is no profile of this machine", arguments.machine,
               unknown_name_hint(arguments.machine, names));
 }

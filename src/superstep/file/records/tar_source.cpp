@@ -72,6 +72,7 @@ class TarSource : public RecordSource {
     return fmt::format("{}: sample {}", file_.path().string(), row + 1);
   }
   void require_unchanged() const override { file_.require_unchanged(); }
+  bool is_ordered() const override { return file_.is_packed(); }
 
  private:
   // Neighbors of one name are a sample. A name that comes again later is another one, as those who write such
@@ -130,7 +131,7 @@ class TarSource : public RecordSource {
       whole.push_back({name, std::move(bytes)});
   }
 
-  StableFile file_;
+  Content file_;
   std::vector<std::string> endings_, names_;  // of members, and of the values in them
   std::vector<Part> parts_;
   std::vector<std::size_t> first_part_;  // by sample, and the end

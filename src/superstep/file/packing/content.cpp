@@ -1,5 +1,7 @@
 #include "superstep/file/packing/content.h"
 
+#include <sys/uio.h>
+
 #include <algorithm>
 #include <cstring>
 #include <list>
@@ -177,6 +179,7 @@ Content::Content(const std::filesystem::path& path) : file_(path) {
 }
 Content::~Content() = default;
 
+bool Content::is_ordered() const { return is_packed() && size() > kept_blocks * block / 2; }
 bool Content::has(std::uint64_t offset, std::uint64_t count) const {
   if (packed_) return packed_->has(offset, count);
   return offset <= file_.size() && count <= file_.size() - offset;
@@ -184,6 +187,15 @@ bool Content::has(std::uint64_t offset, std::uint64_t count) const {
 std::uint64_t Content::size() const { return packed_ ? packed_->size() : file_.size(); }
 void Content::read(std::uint64_t offset, std::span<std::byte> to) const {
   packed_ ? packed_->read(offset, to) : file_.read(offset, to);
+}
+void Content::read(std::uint64_t offset, std::span<std::byte> first, std::span<std::byte> second) const {
+  const iovec places[] = {{first.data(), first.size()}, {second.data(), second.size()}};
+  const std::size_t all = first.size() + second.size();
+  if (!packed_ &&
+      ::preadv(file_.descriptor(), places, 2, static_cast<off_t>(offset)) == static_cast<ssize_t>(all))
+    return;
+  read(offset, first);  // packed, or less than all at once: what is wrong, if something is, is said there
+  read(offset + first.size(), second);
 }
 double Content::stored_position(std::uint64_t offset) const {
   return packed_ ? packed_->stored_position(offset) : static_cast<double>(offset);

@@ -24,12 +24,17 @@ class Content {
 
   const std::filesystem::path& path() const { return file_.path(); }
   bool is_packed() const { return packed_ != nullptr; }
+  // Whether it is packed, and what it unpacks to is more than is kept: half of that, so that several such
+  // files are read beside one another. Unpacks it all to know.
+  bool is_ordered() const;
   // Whether `count` bytes are there from `offset` on. A packed file is unpacked up to there to know it.
   bool has(std::uint64_t offset, std::uint64_t count) const;
   // Where it ends, as has(). Throws Error (bad_file) where what is packed is damaged.
   std::uint64_t size() const;
   // All of `to` must be there. Throws Error (bad_file, io) naming the file.
   void read(std::uint64_t offset, std::span<std::byte> to) const;
+  // The same in one call into two places, one behind the other.
+  void read(std::uint64_t offset, std::span<std::byte> first, std::span<std::byte> second) const;
   void require_unchanged() const { file_.require_unchanged(); }
 
   // Of the file itself, to say how far reading is: how long it is, and how much was read up to `offset`.

@@ -43,7 +43,7 @@ class JsonLines : public RecordSource {
                        at < lines_.size() ? std::uint64_t{lines_[at].number} : 1);
   }
   void require_unchanged() const override { file_.require_unchanged(); }
-  bool is_ordered() const override { return file_.is_packed(); }
+  bool is_ordered() const override { return file_.is_ordered(); }
 
  private:
   void index() {

@@ -174,7 +174,7 @@ class TfRecordSource : public RecordSource {
     return fmt::format("{}: record {}", file_.path().string(), row + 1);
   }
   void require_unchanged() const override { file_.require_unchanged(); }
-  bool is_ordered() const override { return file_.is_packed(); }
+  bool is_ordered() const override { return file_.is_ordered(); }
 
  private:
   void index() {

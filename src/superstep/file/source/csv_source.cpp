@@ -91,7 +91,7 @@ class CsvSource : public SampleSource {
   std::vector<std::string> others() const override { return others_; }
   std::vector<std::string> notes() const override { return notes_; }
   std::vector<std::int64_t> shards() const override {
-    return file_.is_packed() ? std::vector<std::int64_t>{0} : std::vector<std::int64_t>{};
+    return file_.is_ordered() ? std::vector<std::int64_t>{0} : std::vector<std::int64_t>{};
   }
 
   std::string place(std::size_t array, std::int64_t row) const override {

@@ -6,6 +6,7 @@
 
 #include "superstep/base/error.h"
 #include "superstep/base/file.h"
+#include "superstep/file/convert/convert.h"
 #include "superstep/file/npz.h"
 #include "superstep/file/packing/snappy.h"
 #include "superstep/file/source/forms.h"
@@ -224,8 +225,10 @@ np.savez('expected.npz', flat=flat, label=plain['i1'].astype('i8'), mixed=np.sta
     ASSERT_EQ(mixed->notes().size(), 1u);
     EXPECT_EQ(mixed->notes()[0], "'input' is made of the columns age, mass");
   }
-  expect_error(ErrorCode::bad_file, {"large.parquet", "'a'", "more than 15 digits"},
-               [&] { read_whole(*opened("large.parquet", two), 0); });
+  expect_error(ErrorCode::bad_file, {"large.parquet", "'a'", "more than 15 digits"}, [&] {
+    const auto source = opened("large.parquet", two);
+    read_whole(*source, find_array(*source, "input"));
+  });
 }
 
 TEST_F(ColumnSources, ThatMissAValueAreRefusedWithTheirRow) {
@@ -256,6 +259,48 @@ pq.write_table(nothing, 'nothing.parquet')
     EXPECT_EQ(first->others(), std::vector<std::string>{"'x' (lists, the first of which is empty)"});
   }
   expect_error(ErrorCode::bad_file, {"nothing.parquet", "no rows"}, [&] { opened("nothing.parquet"); });
+}
+
+// Several groups of rows, pages and lists; numbers of every type.
+TEST_F(ColumnSources, ThatAreWrittenHereAreReadByApacheArrow) {
+  ASSERT_NO_FATAL_FAILURE(write(R"(
+wide = np.random.default_rng(1).normal(size=(n, 40, 30)).astype('f4')
+np.savez('in.npz', wide=wide, flat=flat, nested=nested, picture=picture, **plain)
+)"));
+  if (IsSkipped()) return;
+  ThreadPool pool(3);
+  convert_samples(*open_source(folder / "in.npz"), {.out = folder / "out.parquet"}, pool);
+  ASSERT_TRUE(run_python(python_with("numpy, pyarrow, PIL"), folder / ".", R"(
+import io
+import numpy as np, pyarrow.parquet as pq
+from PIL import Image
+wanted, table = np.load('in.npz'), pq.read_table('out.parquet', page_checksum_verification=True)
+assert set(table.column_names) == set(wanted.files), table.column_names
+for name in wanted.files:
+    if name == 'picture':
+        found = np.stack([np.asarray(Image.open(io.BytesIO(png))).transpose(2, 0, 1) for png in table[name].to_pylist()])
+    else:
+        found = np.array(table[name].to_pylist())
+        kind = table.schema.field(name).type
+        while hasattr(kind, 'value_type'): kind = kind.value_type
+        assert np.dtype(kind.to_pandas_dtype()) == wanted[name].dtype, (name, kind)
+    assert found.shape == wanted[name].shape and (found == wanted[name]).all(), name
+)"));
+}
+
+// A column that nobody asks for may miss what it likes.
+TEST_F(ColumnSources, ThatAreNotWantedMayMissValues) {
+  ASSERT_NO_FATAL_FAILURE(write(R"(
+own = pa.table({'count': pa.array([None] * n, pa.int32()), 'x': plain['f4'], 'note': pa.array([None] + ['a'] * (n - 1))})
+pq.write_table(own, 'own.parquet')
+np.savez('expected.npz', x=plain['f4'])
+)"));
+  if (IsSkipped()) return;
+  expect(*opened("own.parquet", {.wanted = {{.name = "x", .row = Shape{}}}}), "x", "x");
+  expect_error(ErrorCode::bad_file, {"row 1, 'count'", "has no value"}, [&] {
+    const auto source = opened("own.parquet");
+    read_whole(*source, find_array(*source, "count"));
+  });
 }
 
 TEST_F(ColumnSources, ThatAreDamagedAreRefusedByName) {

@@ -10,6 +10,7 @@
 #include "superstep/file/columns/column_forms.h"
 #include "superstep/file/columns/kept_cells.h"
 #include "superstep/file/columns/tables.h"
+#include "superstep/file/pictures/picture.h"
 #include "superstep/file/records/record_source.h"
 #include "superstep/file/source/column_arrays.h"
 #include "superstep/file/source/ordered_source.h"
@@ -27,8 +28,9 @@ struct TableValue {
   std::string name;
   ElementType type = ElementType::f32;
   Shape row = {};
-  bool is_bytes = false;
+  bool is_bytes = false;  // a picture
   std::vector<std::size_t> columns = {};
+  bool may_be_wanted = true;
 };
 
 // Without the ".bytes" of a structure that also has a ".path".
@@ -44,7 +46,9 @@ std::string name_of_value(const std::vector<TableColumn>& columns, std::size_t c
 class TableSource : public RecordSource {
  public:
   TableSource(std::unique_ptr<ColumnTable> table, const SourceRequest& request)
-      : table_(std::move(table)), kept_(table_->columns().size(), OrderedSource::default_kept_bytes) {
+      : table_(std::move(table)),
+        skips_broken_(request.skip_broken),
+        kept_(table_->columns().size(), OrderedSource::default_kept_bytes) {
     find_values(request);
     if (table_->rows() == 0) throw Error(ErrorCode::bad_file, "has no rows", table_->path().string());
     settle(table_->rows(), request);
@@ -81,6 +85,7 @@ class TableSource : public RecordSource {
   }
 
  protected:
+  // To see what there is, and which rows are broken: numbers are read without records.
   Record record(std::int64_t row) const override {
     Record record;
     for (const TableValue& value : values_) {
@@ -89,9 +94,10 @@ class TableSource : public RecordSource {
         const std::span<const std::byte> bytes = bytes_of(value, *cells, row);
         record.push_back({value.name, EncodedBytes(bytes.begin(), bytes.end())});
       } else {
+        // What nobody wants may miss a value.
         Tensor numbers(value.type, value.row);
         const std::int64_t one[] = {row};
-        read_numbers(value, one, numbers.bytes());
+        if (skips_broken_ && value.may_be_wanted) read_numbers(value, one, numbers.bytes());
         record.push_back({value.name, std::move(numbers)});
       }
     }
@@ -112,7 +118,10 @@ class TableSource : public RecordSource {
       if (!read) add_other(fmt::format("'{}' ({})", printable(all[i].name), all[i].why_not));
       names.push_back(name_of_value(all, i));
       numeric.push_back(read && !all[i].is_bytes && all[i].row.rank() == 0);
-      if (read && !numeric.back())
+      if (!read || numeric.back()) continue;
+      if (all[i].is_bytes && !holds_pictures(i))
+        add_other(fmt::format("'{}' (texts)", printable(all[i].name)));
+      else
         values_.push_back({names.back(), all[i].type, all[i].row, all[i].is_bytes, {i}});
     }
     // Columns of one number each are joined for what no column of several has the name of.
@@ -125,6 +134,26 @@ class TableSource : public RecordSource {
     ColumnArrays made = arrays_of_columns(names, numeric, wanted);
     for (std::string& note : made.notes) add_note(std::move(note));
     for (ColumnArray& array : made.arrays) add_joined(std::move(array));
+    for (TableValue& value : values_) value.may_be_wanted = may_be_wanted(value, request);
+  }
+
+  // Under its own name, or as the one that says the class.
+  static bool may_be_wanted(const TableValue& value, const SourceRequest& request) {
+    return request.wanted.empty() || value.is_bytes ||
+           (value.row.element_count() == 1 && !is_floating(value.type)) ||
+           std::ranges::find(request.wanted, value.name, &SourceArray::name) != request.wanted.end();
+  }
+
+  // By the first bytes that are there, among the first rows.
+  bool holds_pictures(std::size_t column) const {
+    if (table_->rows() == 0) return false;
+    const auto cells = table_->load(column, 0);
+    for (std::size_t i = 0; i + 1 < cells->begins.size(); ++i) {
+      const auto bytes =
+          std::span(cells->bytes).subspan(cells->begins[i], cells->begins[i + 1] - cells->begins[i]);
+      if (!bytes.empty()) return picture_form_of(bytes) != PictureForm::none;
+    }
+    return false;
   }
 
   void add_joined(ColumnArray array) {
@@ -213,6 +242,7 @@ class TableSource : public RecordSource {
   }
 
   std::unique_ptr<ColumnTable> table_;
+  bool skips_broken_;
   std::vector<TableValue> values_;
   std::vector<std::size_t> value_of_;  // by array
   mutable columns::KeptCells kept_;

@@ -15,6 +15,7 @@
 #include "superstep/cli/shared/model_options.h"
 #include "superstep/cli/shared/outcome.h"
 #include "superstep/cli/shared/profile_modelled.h"
+#include "superstep/file/source/paths.h"
 #include "superstep/lab/profile/model.h"
 #include "superstep/lab/profile/more_threads.h"
 #include "superstep/lab/profile/report.h"
@@ -28,7 +29,8 @@ struct Arguments {
   lab::ProfileRequest request;
   lab::ProfileSettings settings;
   ChipArguments chips;
-  std::string machine = "cpu", out, data;
+  std::string machine = "cpu", out;
+  std::vector<std::string> data;
   std::vector<int> simulate;
 };
 
@@ -117,7 +119,7 @@ void profile_measured(Arguments arguments) {
     throw Error(ErrorCode::unsupported,
                 "stages, replicas and accumulation belong to machines of several chips", arguments.machine,
                 "use --on gc200, bow or gc2");
-  arguments.request.data = arguments.data;
+  if (!arguments.data.empty()) arguments.request.data = data::joined_names(arguments.data);
   const target::Target& target = target::find_target(arguments.machine);
   const lab::ProfiledModel model = lab::open_profiled_model(arguments.request, &target);
   arguments.settings.batch = arguments.request.batch;
@@ -135,7 +137,7 @@ void profile_on_machine(Arguments arguments) {
   if (!arguments.simulate.empty())
     throw Error(ErrorCode::unsupported, "threads are a processor's", "--simulate",
                 "leave out --on, or --simulate");
-  arguments.request.data = arguments.data;
+  if (!arguments.data.empty()) arguments.request.data = data::joined_names(arguments.data);
   profile_modelled(arguments.machine, arguments.request, chips_of(arguments.chips), arguments.out);
 }
 
@@ -188,8 +190,7 @@ void declare_profile(CLI::App& command) {
       ->check(CLI::Range(3, 100000))
       ->capture_default_str();
   add_set_option(command, request.model_options);
-  command.add_option("--data", arguments->data, "the data; without them they are generated")
-      ->type_name("FILE");
+  add_data_option(command, "--data", arguments->data, "the data; without them they are generated");
   add_bound_option(command, request.bounds);
   add_shape_option(command, request.shapes);
   add_chip_options(command, arguments->chips);

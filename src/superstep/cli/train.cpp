@@ -189,8 +189,8 @@ void keep_repeats(const Arguments& arguments) {
   if (arguments.out.empty() || !arguments.resume.empty()) return;
   std::string text =
       "# superstep train --config run.toml, in the folder that paths start from\n" + arguments.repeats;
-  if (!was_given(arguments.given, "--replicas"))
-    text += fmt::format("replicas = {}\n", arguments.settings.replicas);
+  if (!was_given(arguments.given, "--replicas") && !was_given(arguments.given, "--threads"))
+    text += fmt::format("threads = {}\n", arguments.settings.replicas);
   write_file_atomically(std::filesystem::path(arguments.out) / "run.toml", text);
 }
 

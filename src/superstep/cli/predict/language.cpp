@@ -94,7 +94,7 @@ void predict_requests(const LawQuestion& asked, const machine::SheetFacts& sheet
   if (held < 1) refuse_too_large(sheet.facts, model, request, asked.workload);
   const machine::LawCall whole = machine::request_call(sheet.facts, model, request);
   Request first = request;
-  first.out = 1;
+  first.what = Request::What::first_token;
   const double first_seconds =
       machine::answer_by_law(machine::request_call(sheet.facts, model, first), sheet.facts).seconds;
   const machine::LawAnswer answer = machine::answer_by_law(whole, sheet.facts, request.software);

@@ -13,7 +13,7 @@ void LawReport::add(const std::string& name, double value, double low, double hi
                       .samples = {},
                       .low = low,
                       .high = high});
-  say("{:<21}{} ({} to {}, 80 %)", name, format_si(value, unit), format_si(low, unit), format_si(high, unit));
+  say("{:<23}{} ({} to {}, 80 %)", name, format_si(value, unit), format_si(low, unit), format_si(high, unit));
 }
 
 void LawReport::add_rate(const std::string& name, double amount, const std::string& unit, double seconds) {

@@ -37,14 +37,17 @@ double exchanged_bytes(const ModelFacts& model, double units) {
 }
 
 // A stack on a machine has constants of its own where they pay: its kernels are written for it.
+// `part`: of what its rows are, where a law has several.
 void file_language(const MachineFacts& machine, const std::string& law, const std::string& form,
-                   const std::string& software, const std::string& type, LawCall& call) {
+                   const std::string& software, const std::string& type, LawCall& call,
+                   const std::string& part = {}) {
   const std::string width = fmt::format("{} {}{}", law, form, width_of(type));
   const std::string stack = fmt::format("{} {}", width, software);
-  file_call(call, machine,
-            {fmt::format("{} | {}", stack, machine.id), fmt::format("{} | {}", stack, machine.vendor()),
-             stack, width, law},
-            stack, software);
+  std::vector<std::string> kinds{fmt::format("{} | {}", stack, machine.id),
+                                 fmt::format("{} | {}", stack, machine.vendor()), stack, width, law};
+  // Steps and prompts by themselves are of few models: what whole requests say stands behind them.
+  if (law == "decoding" || law == "prompts") kinds.emplace_back("generation");
+  file_call(call, machine, std::move(kinds), stack + part, fmt::format("{} {}", law, software));
 }
 
 }  // namespace
@@ -68,6 +71,13 @@ double sequences_held(const MachineFacts& machine, const ModelFacts& model, cons
 
 LawCall request_call(const MachineFacts& machine, const ModelFacts& model, const Request& asked) {
   Request r = asked;
+  // A first token is a request for one: prompts and steps are told apart by such rows alone, as most requests ask for as many
+  // tokens as they bring.
+  const bool first = r.what == Request::What::first_token;
+  if (first) {
+    r.what = Request::What::whole;
+    r.out = 1;
+  }
   const double held = machine.memory > 0 ? sequences_held(machine, model, r) : 0;
   constexpr double most_at_a_time = 1024;  // of a server's queue (chosen)
   if (r.best_batch) r.batch = std::clamp(held, 1.0, most_at_a_time);
@@ -106,7 +116,7 @@ LawCall request_call(const MachineFacts& machine, const ModelFacts& model, const
   const char* law = r.what == Request::What::whole      ? "generation"
                     : r.what == Request::What::decoding ? "decoding"
                                                         : "prompts";
-  file_language(machine, law, {}, r.software, r.type, call);
+  file_language(machine, law, {}, r.software, r.type, call, first ? " first token" : "");
   return call;
 }
 

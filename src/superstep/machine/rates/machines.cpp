@@ -50,7 +50,8 @@ SheetFacts facts_named(const std::string& name) {
   if (const auto found = sheets().find(name); found != sheets().end()) return found->second;
   std::vector<std::string> known;
   for (const auto& [id, sheet] : sheets()) known.push_back(id);
-  for (const Machine& machine : machines()) known.push_back(machine.id());
+  for (const Machine& machine : machines())
+    if (!sheets().contains(machine.id())) known.push_back(machine.id());
   const bool is_file = name.find('/') != std::string::npos || name.ends_with(".toml");
   if (!is_file && std::ranges::find(known, name) == known.end())
     throw Error(ErrorCode::invalid_argument, "is no machine", name, unknown_name_hint(name, known));

@@ -159,12 +159,16 @@ weight. What counts is the error with the model, the machine or the source left 
 measured, or a machine of which a data sheet alone is known. The last column is the baseline: the roofline of the data sheet times
 one constant of a kind and a type, fitted on all rows. Below 3 % equal runs differ, too.
 
-These are the laws of `machine/rates`, of four constants each. `superstep predict` and `advise` do not use them: they go by the
-models of single machines, whose errors [machines.md](machines.md) has.
+These are the laws of `machine/rates`, by which `superstep predict` answers for language models, networks of pictures and
+primitives of GPUs ([machines.md](machines.md#laws-of-few-constants)), with the intervals of the second table where they have
+20 cells: those of the model left out on a machine that was measured, of the machine left out on others. Workloads of the zoo
+go by the models of single machines, whose errors [machines.md](machines.md#what-the-errors-are) has. Constants of networks serve
+both of their families, which count them both; the last line counts them once.
 
 {}
-The share of all rows near what was published, the median of predicted over published time (bias), and the factor that holds
-four fifths of them; the last column counts how many rows lie inside the factor of the other half of the cells.
+The share of all rows near what was published, the median of predicted over published time (bias), and the factors on a predicted
+time between which four fifths of the published ones lie, a tenth below and a tenth above; the last column counts how many rows lie
+between the factors of the other half of the cells.
 
 {}
 )",

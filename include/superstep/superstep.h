@@ -275,7 +275,7 @@ struct TrainingSettings {
   double until_value = 0;     // is so good
   std::filesystem::path out;  // the run's folder: checkpoints, log, ONNX file; empty: nothing is written
   // `out` holds a run: go on with it. It stays what it was begun as: of the settings, only `epochs`, `steps`,
-  // `until_metric` and `threads` are taken, each where it is given.
+  // `until_metric`, `threads` and `devices` are taken, each where it is given.
   bool resume = false;
   std::string recipe;  // "quick", "published"; empty: the workload's own choice
   // Of the learning rate: "cosine:warm_up=5,final=0.01", "stairs:period=30,factor=0.1",
@@ -286,6 +286,10 @@ struct TrainingSettings {
   double average = 0;   // decay of averages of the weights, which validate and are served; 0: the recipe's
   bool augment = true;  // where the data allow it
   double checkpoint_seconds = 30;  // between checkpoints within an epoch
+  // Behind a plug-in ("cuda", ...): so many devices share each batch; 0: one, or where a run goes on as many
+  // as before. With `divide_parameters` each keeps a part of the parameters and moments.
+  int devices = 0;
+  bool divide_parameters = false;
   // Told what happens, by the thread that called train(); must not throw.
   std::function<void(const TrainingEvent&)> on_event;
 };

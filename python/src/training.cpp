@@ -49,6 +49,8 @@ TrainingSettings settings_of(nb::dict given) {
   settings.out = setting<std::string>(given, "out");
   settings.resume = setting<bool>(given, "resume");
   settings.checkpoint_seconds = setting<double>(given, "checkpoint_seconds");
+  settings.devices = setting<int>(given, "devices");
+  settings.divide_parameters = setting<bool>(given, "divide_parameters");
   return settings;
 }
 

@@ -34,7 +34,8 @@ def zoo() -> list[str]:
 
 
 def targets() -> list[str]:
-    """Where models run: ``"cpu"``, ``"reference"``, machines that are executed cycle by cycle."""
+    """Where models run: ``"cpu"``, ``"reference"``, machines that are executed cycle by cycle, devices behind plug-ins
+    (``"cuda"``, ``"cuda:1"``, ``"tpu"``, ...)."""
     return _core.targets()
 
 

@@ -8,7 +8,7 @@ import pathlib
 import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import numpy
 
@@ -169,12 +169,18 @@ def _teller(callbacks: Sequence[Callable[[Event], Any]], seen: dict[str, float])
     return told
 
 
+def _shards(shard: str) -> bool:
+    if shard not in ("", "parameters"):
+        raise InvalidArgument(f"'{shard}' is nothing that devices divide", "shard", "there is 'parameters'")
+    return shard == "parameters"
+
+
 def train(model: PathLike | None = None, data: Any = None, *, validation: Any = None, loss: str = "", optimizer: str = "", learning_rate: float = 0.0,
           until: str | tuple[str, float] | Mapping[str, float] | None = None, epochs: float = 0.0, steps: int = 0,
           batch: int = 0, samples: int = 0, precision: TrainingPrecision = "f32", threads: int = 0, seed: int = 1,
           options: Mapping[str, Any] | Iterable[str] | None = None, shapes: Mapping[str, Any] | Iterable[str] | None = None,
           train: Iterable[str] = (), freeze: Iterable[str] = (), recipe: str = "", augment: bool = True, micro_batch: int = 0,
-          memory_limit: int = 0, target: str = "cpu", out: PathLike | None = None, resume: bool = False,
+          memory_limit: int = 0, target: str = "cpu", devices: int = 0, shard: Literal["", "parameters"] = "", out: PathLike | None = None, resume: bool = False,
           checkpoint_seconds: float = 30.0, schedule: str = "", patience: int = 0, monitor: str = "", ema: float = 0.0, callbacks: Callable[[Event], Any] | Sequence[Callable[[Event], Any]] = (),
           progress: bool | progress_module.Listener | None = None) -> TrainingResult:
     """Trains a model, as the program's ``superstep train`` does: with the same settings, seed and threads to the same bits.
@@ -208,8 +214,11 @@ def train(model: PathLike | None = None, data: Any = None, *, validation: Any = 
         options, shapes, train, freeze: as of ``Model``.
         recipe: ``"quick"`` or ``"published"``, where a workload has both.
         augment: where the data allow it.
+        target: where it is trained (``targets``): ``"cpu"``, ``"cuda"``, ...
+        devices: of a target behind a plug-in: so many share each batch; 0: one.
+        shard: ``"parameters"``: each of the devices keeps a part of the parameters and moments.
         out: the run's folder; None: a temporary one, which goes with the result.
-        resume: `out` holds a run: go on with it, as it was begun; `epochs`, `steps`, `until` and `threads` may be given anew.
+        resume: `out` holds a run: go on with it, as it was begun; `epochs`, `steps`, `until`, `threads` and `devices` may be given anew.
         checkpoint_seconds: between checkpoints within an epoch, in s.
         callbacks: a function, or several, called with every ``Event``; one that returns False ends the run, with a
             checkpoint. What one raises ends the run the same way and is raised here.
@@ -230,7 +239,7 @@ def train(model: PathLike | None = None, data: Any = None, *, validation: Any = 
                 "memory_limit": memory_limit, "epochs": number_of(epochs, "epochs"), "steps": steps, "recipe": recipe, "augment": augment,
                 "schedule": schedule, "patience": patience, "monitor": monitor, "average": number_of(ema, "ema"),
                 "optimizer": optimizer, "learning_rate": number_of(learning_rate, "learning_rate"), "until_metric": metric, "until_value": value,
-                "out": str(folder), "resume": resume, "checkpoint_seconds": number_of(checkpoint_seconds, "checkpoint_seconds")}
+                "devices": devices, "divide_parameters": _shards(shard), "out": str(folder), "resume": resume, "checkpoint_seconds": number_of(checkpoint_seconds, "checkpoint_seconds")}
     settings["data"] = "" if resume else _data_file(str(settings["model"]), data, settings, folder)
     settings["validation"] = "" if resume else _data_file(str(settings["model"]), validation, settings, folder, "validation")
     return _run(settings, callbacks, progress_module.listener(progress), folder, keep)

@@ -45,11 +45,34 @@ TEST(Bench, WrongCallsSayWhatToDo) {
   expect_refused("bench serve http://127.0.0.1:1 --precision bf16", 2,
                  {"--precision", "means nothing for serve"});
   expect_refused("bench serve http://127.0.0.1:1 --connections 4", 2, {"--connections", "--request-rate"});
+  expect_refused("bench data", 2, {"data", "takes what --data takes"});
+  expect_refused("bench data a.npz --precision bf16", 2, {"--precision", "means nothing for data"});
+  expect_refused("bench data a.npz --against tf.data", 2, {"tf.data", "dataloader"});
+  expect_refused("bench data a.npz --batch 4,8", 2, {"--batch", "one number of samples"});
+  expect_refused("bench data a.npz --python python3", 2, {"--python", "--against"});
+  expect_refused("bench data none.npz", 1, {"none.npz", "there is no such file"});
   expect_refused("bench gemm --pause 4", 2, {"--pause", "means nothing without --self-check"});
   expect_refused("bench mlp --rate 4", 2, {"--rate", "means nothing without --load"});
   expect_refused("bench gemm --sweep --config gemm_k4", 2, {"--config", "--sweep takes its own"});
   expect_refused("report --results none.json", 1, {"none.json"});
   expect_refused("compare none.json other.json", 1, {".json", "there is no such file"});
+}
+
+// Every rate is there, and a peer that is not installed says so and is no failure.
+TEST(Bench, SamplesOutOfFilesBesideTheirFloors) {
+  const ScratchFolder folder;
+  ASSERT_EQ(run_program(folder / "", "generate braggnn --samples 300 --out peaks.npz").code, 0);
+  const Outcome outcome =
+      run_program(folder / "",
+                  "bench data peaks.npz --against dataloader --python /bin/false --seconds 0.05 "
+                  "--threads 2 --batch 16 --no-record --json out.json");
+  ASSERT_EQ(outcome.code, 0) << outcome.errors;
+  expect_says(outcome.output, "peaks.npz: 300 samples");
+  expect_says(outcome.output, "dataloader: absent");
+  const json result = json::parse(content_of(folder / "out.json"));
+  for (const char* name : {"rate_in_order", "bytes_in_order", "rate_shuffled", "bytes_shuffled",
+                           "bytes_pread", "bytes_memcpy", "share_of_pread", "share_of_memcpy"})
+    EXPECT_GT(result["metrics"].value(name, json{{"value", 0}})["value"].get<double>(), 0) << name;
 }
 
 // A primitive and a workload have this name: what only workloads take means the workload.

@@ -244,7 +244,7 @@ TEST_F(Train, AFileOfOptionsRepeatsARun) {
   EXPECT_NE(content_of(folder_ / "first/config.json"), content_of(folder_ / "third/config.json"));
   const std::string again = content_of(folder_ / "second/run.toml");
   for (const char* line : {"workload = \"unet-64\"\n", "seed = 3\n", "no-augment = true\n",
-                           "set = [\"size=32\", \"width=4\"]\n", "replicas = "})
+                           "set = [\"size=32\", \"width=4\"]\n", "threads = "})
     expect_says(again, line);
 }
 

@@ -8,7 +8,7 @@ import sys
 import tempfile
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
-PACKAGES = "h5py, numpy, onnx, pandas, webdataset, PIL.Image"
+PACKAGES = "h5py, numpy, onnx, pandas, pyarrow, webdataset, PIL.Image"
 MODEL = """
 import numpy, onnx
 from onnx import helper

@@ -130,6 +130,7 @@ TEST_F(RecordSources, OfAWebDataSet) {
     expect(*source, "count", "count");
     EXPECT_EQ(source->others().size(), 2u);
   }
+  expect(*opened("packed.tar.gz"), "png", "picture");
   const auto source = opened("all.tar", wanted);
   expect(*source, "image", "picture");
   expect(*source, "target", "label");
@@ -158,7 +159,6 @@ TEST_F(RecordSources, OfADamagedTarAreRefused) {
   ASSERT_NO_FATAL_FAILURE(write("numpy, PIL, webdataset", writes_tar));
   if (IsSkipped()) return;
   damage_and_cut("shard-002.tar");
-  EXPECT_NE(refusal_of("packed.tar.gz"), "");
 }
 
 // By Google's protocol buffers, of the messages as example.proto and feature.proto of TensorFlow declare

@@ -6,9 +6,11 @@
 
 #include <chrono>
 #include <cstring>
+#include <nlohmann/json.hpp>
 #include <thread>
 
 #include "superstep/file/safetensors.h"
+#include "superstep/run/ranks/communicator.h"
 #include "tests/cli/program.h"
 #include "tests/contains.h"
 #include "tests/pjrt/plugins.h"
@@ -75,9 +77,6 @@ TEST(ProgramOnDevice, SaysWhatIsThereAndWhatToInstall) {
   EXPECT_EQ(refused.code, 1);
   EXPECT_TRUE(contains(refused.errors, "there is no PJRT plug-in for Tenstorrent's cards"));
   EXPECT_TRUE(contains(refused.errors, "pip install jax-tt-plugin"));
-  const Outcome divided = run_program(folder / "", "train mlp --on cuda --replicas 2 --out run");
-  EXPECT_EQ(divided.code, 1);
-  EXPECT_TRUE(contains(divided.errors, "--replicas"));
 }
 
 TEST(ProgramOnDevice, WritesItsProgram) {
@@ -87,6 +86,92 @@ TEST(ProgramOnDevice, WritesItsProgram) {
   for (const char* part :
        {"func.func public @main(", "tf.aliasing_output", "stablehlo.dot_general", "HIGHEST"})
     EXPECT_TRUE(contains(written.output, part));
+}
+
+// ---- several devices
+
+double loss_of(const fs::path& result) {
+  return nlohmann::json::parse(content_of(result))["metrics"]["loss"]["value"];
+}
+
+constexpr const char* steps = "train mlp --on pjrt-cpu --samples 640 --batch 64 --seed 3 --quiet ";
+
+TEST(ProgramOnDevices, ReplicasTrainWhatOneDeviceTrains) {
+  NEEDS_CPU_PLUGIN();
+  const ScratchFolder folder;
+  ASSERT_EQ(run_program(folder / "", std::string(steps) + "--steps 8 --no-out --json one.json").code, 0);
+  const Outcome two =
+      run_program(folder / "", std::string(steps) + "--steps 8 --replicas 2 --out two --json two.json");
+  ASSERT_EQ(two.code, 0) << two.errors;
+  EXPECT_NEAR(loss_of(folder / "two.json"), loss_of(folder / "one.json"),
+              1e-5 * loss_of(folder / "one.json"));
+  const auto devices = nlohmann::json::parse(content_of(folder / "two.json"))["environment"]["device"];
+  ASSERT_EQ(devices.size(), 2u) << "a record names its devices";
+  EXPECT_EQ(devices[1]["name"], "pjrt-cpu:1");
+  EXPECT_TRUE(contains(devices[0]["interface"].get<std::string>(), "PJRT "));
+  // The same steps, the last of them on four devices, parameters in pieces.
+  const Outcome begun =
+      run_program(folder / "", std::string(steps) + "--steps 5 --replicas 2 --shard parameters --out cut");
+  ASSERT_EQ(begun.code, 0) << begun.errors;
+  const Outcome resumed =
+      run_program(folder / "", "train mlp --resume cut --steps 8 --replicas 4 --json cut.json");
+  ASSERT_EQ(resumed.code, 0) << resumed.errors;
+  EXPECT_TRUE(contains(resumed.errors, "4 devices, not 2")) << resumed.errors;
+  EXPECT_TRUE(contains(resumed.output, "4 devices")) << resumed.output;
+  EXPECT_NEAR(loss_of(folder / "cut.json"), loss_of(folder / "one.json"),
+              1e-4 * loss_of(folder / "one.json"));
+}
+
+void expect_refused(const ScratchFolder& folder, const std::string& call, int code,
+                    std::initializer_list<const char*> words) {
+  const Outcome outcome = run_program(folder / "", call);
+  EXPECT_EQ(outcome.code, code) << call << outcome.errors;
+  for (const char* word : words) EXPECT_TRUE(contains(outcome.errors, word)) << call << outcome.errors;
+}
+
+TEST(ProgramOnDevices, WhatCannotBeIsRefusedBeforeTheWork) {
+  NEEDS_CPU_PLUGIN();
+  const ScratchFolder folder;
+  const std::string train = "train mlp --on pjrt-cpu --out run ";
+  expect_refused(folder, train + "--replicas 4 --batch 66", 2, {"--batch", "66", "4 devices"});
+  expect_refused(folder, train + "--replicas 64 --batch 64", 2, {"64 replicas", "list devices"});
+  expect_refused(folder, train + "--shard parameters", 2, {"one device", "--replicas"});
+  expect_refused(folder, "train mlp --shard parameters --replicas 2", 1, {"--shard", "plug-in"});
+  expect_refused(folder, "profile mlp --on pjrt-cpu", 1, {"pjrt-cpu", "superstep bench"});
+  expect_refused(folder, "machine measure --on gc200", 2, {"gc200", "list devices"});
+  expect_refused(folder, "machine measure --on pjrt-cpu --probes 3", 2, {"--probes"});
+  EXPECT_FALSE(fs::exists(folder / "run" / "checkpoints"));
+}
+
+// Two processes, a device each, and the averages through the ranks' exchange.
+TEST(ProgramOnDevices, RanksTrainWhatOneProcessTrains) {
+  NEEDS_CPU_PLUGIN();
+  if (!run::has_ranks() || std::string(MPIRUN).empty()) GTEST_SKIP() << "there is no MPI";
+  const ScratchFolder folder;
+  const std::string mpirun = "env OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 " MPIRUN
+                             " -n 2 --oversubscribe --bind-to none";
+  ASSERT_EQ(run_program(folder / "", std::string(steps) + "--steps 8 --no-out --json one.json").code, 0);
+  const Outcome two =
+      run_program(folder / "", std::string(steps) + "--steps 8 --out two --json two.json", mpirun);
+  ASSERT_EQ(two.code, 0) << two.errors;
+  EXPECT_NEAR(loss_of(folder / "two.json"), loss_of(folder / "one.json"),
+              1e-5 * loss_of(folder / "one.json"));
+  const Outcome both =
+      run_program(folder / "", std::string(steps) + "--steps 8 --replicas 2 --no-out", mpirun);
+  EXPECT_NE(both.code, 0);
+  EXPECT_TRUE(contains(both.errors, "a rank trains on one device")) << both.errors;
+}
+
+TEST(ProgramOnDevices, ServesThere) {
+  NEEDS_CPU_PLUGIN();
+  const ScratchFolder folder;
+  const Outcome served = run_program(
+      folder / "", "serve mlp --on pjrt-cpu --http 127.0.0.1:0 --max-batch 2 --for 0.3 --json served.json");
+  EXPECT_EQ(served.code, 0) << served.errors;
+  EXPECT_TRUE(contains(served.output, "ready at http")) << served.output;
+  const auto result = nlohmann::json::parse(content_of(folder / "served.json"));
+  EXPECT_EQ(result["environment"]["device"].size(), 1u);
+  expect_refused(folder, "serve mlp --on nowhere", 2, {"nowhere"});
 }
 
 }  // namespace

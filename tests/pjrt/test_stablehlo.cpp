@@ -1,6 +1,7 @@
 // The text of programs.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <limits>
 
 #include "superstep/op/core/builder.h"
@@ -8,11 +9,20 @@
 #include "superstep/op/elementwise/unary.h"
 #include "superstep/target/pjrt/stablehlo/program.h"
 #include "superstep/target/pjrt/stablehlo/types.h"
+#include "superstep/transform/pipeline.h"
+#include "superstep/transform/training/differentiate.h"
 #include "tests/contains.h"
 #include "tests/expect_error.h"
 
 namespace superstep::target::stablehlo {
 namespace {
+
+int count_of(std::string_view text, std::string_view wanted) {
+  int count = 0;
+  for (std::size_t at = text.find(wanted); at != std::string_view::npos; at = text.find(wanted, at + 1))
+    ++count;
+  return count;
+}
 
 graph::Graph step() {
   graph::Graph graph("a step-by-step");
@@ -71,6 +81,34 @@ TEST(StableHlo, LargeConstantsMayComeAsArguments) {
   EXPECT_EQ(program.constants.size(), 1u);
   EXPECT_TRUE(contains(program.text, "%arg1: tensor<300xf32>)"));
   EXPECT_FALSE(contains(program.text, "dense"));
+}
+
+// A gradient step of an LSTM over so many steps, as it is handed over.
+std::string lstm_program(std::int64_t steps, bool with_lengths) {
+  graph::Graph graph("lstm");
+  op::Builder b(graph);
+  const op::Var x = b.input("x", ElementType::f32, {steps, 2, 3});
+  const op::Var w = b.state("w", Tensor(ElementType::f32, {1, 16, 3}));
+  const op::Var r = b.state("r", Tensor(ElementType::f32, {1, 16, 4}));
+  const op::Var lengths = with_lengths ? b.input("lengths", ElementType::i32, {2}) : op::Var();
+  const op::Var inputs[] = {x, w, r, op::Var(), lengths};
+  const op::Var y = b.node("LSTM", inputs, {}, 3)[0];
+  const op::Var wrt[] = {w, r}, cotangent = b.input("dy", ElementType::f32, y.shape());
+  const auto gradients = transform::vjp(b, std::span(&y, 1), std::span(&cotangent, 1), wrt);
+  b.output("dw", gradients[0]);
+  b.output("dr", gradients[1]);
+  return write_program(transform::run_passes(graph, program_passes())).text;
+}
+
+// A program is as long for a thousand steps as for ten: three loops, forwards, the cells again, and
+// backwards.
+TEST(StableHlo, RecurrentLayersAreLoops) {
+  const std::string few = lstm_program(10, false), many = lstm_program(1000, false);
+  const auto lines = [](const std::string& text) { return std::ranges::count(text, '\n'); };
+  EXPECT_EQ(lines(few), lines(many));
+  EXPECT_EQ(count_of(many, "stablehlo.while"), 3);
+  // What the loop does not know goes as its parts.
+  EXPECT_EQ(count_of(lstm_program(3, true), "stablehlo.while"), 0);
 }
 
 TEST(StableHlo, WhatIsNotLoweredIsRefusedByName) {

@@ -62,8 +62,9 @@ import webdataset
 for shard in range(3):
     with webdataset.TarWriter(f'pictures-{shard}.tar') as archive:
         for i in range(20 * shard, 20 * shard + 20): archive.write({'__key__': f'{i:06d}', 'png': png(i), 'cls': int(label[i])})
-with webdataset.TarWriter('pairs.tar') as archive:
-    for i in range(60): archive.write({'__key__': f'{i:06d}', 'x.npy': x[i], 'target.npy': target[i]})
+for name in ['pairs.tar', 'pairs.tar.gz']:
+    with webdataset.TarWriter(name, compress=name.endswith('gz')) as archive:
+        for i in range(60): archive.write({'__key__': f'{i:06d}', 'x.npy': x[i], 'target.npy': target[i]})
 )";
 
 // By Google's protocol buffers, of the messages as TensorFlow's example.proto and feature.proto declare them.
@@ -118,6 +119,7 @@ with open('pairs.jsonl', 'w') as out:
     for i in range(60): out.write(json.dumps({'x': x[i].tolist(), 'target': target[i].tolist()}) + '\n')
 columns = {f'x{k}': x[:, k] for k in range(4)} | {f'target_{k + 1}': target[:, k] for k in range(3)}
 pandas.DataFrame(columns).to_csv('pairs.csv', index=False)
+pandas.DataFrame(columns).to_csv('pairs.csv.gz', index=False)
 pandas.DataFrame(columns).to_csv('pairs.tsv', index=False, sep='\t', lineterminator='\r\n')
 pandas.DataFrame(columns).to_csv('semicolons.csv', index=False, sep=';')
 measured = {name: x[:, k] for k, name in enumerate(['pH', 'T', 'p', 'flow'])} | {f'target{k}': target[:, k] for k in range(3)}
@@ -238,6 +240,7 @@ TEST_F(FormsOfData, WebDataSetsInShards) {
   if (IsSkipped()) return;
   expect_same_states(trained(classifier("pictures-{0..2}.tar")), trained(classifier("pictures.npz")));
   expect_same_states(trained(own("pairs.tar")), trained(own("pairs.npz")));
+  expect_same_states(trained(own("pairs.tar.gz")), trained(own("pairs.npz")));
 }
 
 TEST_F(FormsOfData, TfRecords) {
@@ -247,12 +250,34 @@ TEST_F(FormsOfData, TfRecords) {
   expect_same_states(trained(own("pairs.tfrecord")), trained(own("pairs.npz")));
 }
 
+TEST_F(FormsOfData, ParquetAndArrow) {
+  ASSERT_NO_FATAL_FAILURE(write("numpy, PIL, pyarrow", R"(
+import pyarrow as pa, pyarrow.parquet as pq, pyarrow.feather as feather, pyarrow.ipc as ipc
+lists = pa.table({'x': pa.array(x.tolist(), pa.list_(pa.float32())), 'target': pa.array(target.tolist(), pa.list_(pa.float32()))})
+columns = pa.table({f'x{k}': x[:, k] for k in range(4)} | {f'target_{k + 1}': target[:, k] for k in range(3)})
+pictures = pa.table({'image': pa.array([{'bytes': png(i), 'path': None} for i in range(60)], pa.struct([('bytes', pa.binary()), ('path', pa.string())])),
+                     'label': pa.array([int(each) for each in label])})
+for name, table in [('lists', lists), ('columns', columns), ('pictures', pictures)]:
+    pq.write_table(table, name + '.parquet', row_group_size=23)
+    feather.write_feather(table, name + '.feather')
+    with ipc.new_stream(name + '.arrow', table.schema) as out: out.write_table(table, max_chunksize=23)
+)"));
+  if (IsSkipped()) return;
+  const Checkpoint pairs = trained(own("pairs.npz")), pictures = trained(classifier("pictures.npz"));
+  for (const std::string ending : {".parquet", ".feather", ".arrow"}) {
+    SCOPED_TRACE(ending);
+    expect_same_states(trained(own("lists" + ending)), pairs);
+    expect_same_states(trained(own("columns" + ending)), pairs);
+    expect_same_states(trained(classifier("pictures" + ending)), pictures);
+  }
+}
+
 TEST_F(FormsOfData, TablesLinesAndArrays) {
   ASSERT_NO_FATAL_FAILURE(write("numpy, PIL, pandas, h5py", writes_tables));
   if (IsSkipped()) return;
   const Checkpoint expected = trained(own("pairs.npz"));
-  for (const char* name : {"pairs.jsonl", "pairs.csv", "pairs.tsv", "semicolons.csv", "measured.csv",
-                           "pairs.h5", "part-?.npz", "part-{0..2}.npz", "@list.txt"}) {
+  for (const char* name : {"pairs.jsonl", "pairs.csv", "pairs.csv.gz", "pairs.tsv", "semicolons.csv",
+                           "measured.csv", "pairs.h5", "part-?.npz", "part-{0..2}.npz", "@list.txt"}) {
     SCOPED_TRACE(name);
     const std::string given = name[0] == '@' ? "list.txt" : name;
     TrainSettings settings = own(given);

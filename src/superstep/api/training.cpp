@@ -1,4 +1,6 @@
 // Whole training runs, and what there is to choose from.
+#include <algorithm>
+
 #include "superstep/api/compiled.h"
 #include "superstep/base/progress.h"
 #include "superstep/run/train/run_directory.h"
@@ -28,6 +30,9 @@ run::TrainSettings settings_of(const TrainingSettings& given) {
   settings.batch = given.batch;
   settings.micro_batch = given.micro_batch;
   settings.replicas = api::threads_of(given.threads);
+  settings.devices = std::max(1, given.devices);
+  settings.divide_parameters = given.divide_parameters;
+  run::require_devices(settings);
   settings.memory_limit = static_cast<std::int64_t>(given.memory_limit);
   settings.epochs = given.epochs;
   settings.steps = given.steps;
@@ -49,11 +54,14 @@ run::TrainSettings resumed(const TrainingSettings& given) {
   if (!given.model.empty() && given.model != kept.workload)
     throw Error(ErrorCode::invalid_argument,
                 "is a run of '" + kept.workload + "', not of '" + given.model + "'", given.out.string());
-  run::Extension extension{.epochs = {}, .steps = {}, .until = asked.until, .replicas = {}};
+  run::Extension extension{.epochs = {}, .steps = {}, .until = asked.until, .replicas = {}, .devices = {}};
   if (given.epochs > 0) extension.epochs = given.epochs;
   if (given.steps > 0) extension.steps = given.steps;
   if (given.threads > 0) extension.replicas = asked.replicas;
-  return run::extended(kept, extension);
+  if (given.devices > 0) extension.devices = asked.devices;
+  run::TrainSettings further = run::extended(kept, extension);
+  run::require_devices(further);
+  return further;
 }
 
 std::vector<TrainingMetric> public_metrics(const std::vector<Metric>& metrics) {

@@ -10,12 +10,14 @@
 #include "superstep/base/system/standard_streams.h"
 #include "superstep/base/text.h"
 #include "superstep/cli/command.h"
+#include "superstep/cli/data/bench_data.h"
 #include "superstep/cli/shared/bench_run.h"
 #include "superstep/cli/shared/bench_serve.h"
 #include "superstep/cli/shared/heeded_options.h"
 #include "superstep/cli/shared/model_options.h"
 #include "superstep/cli/shared/outcome.h"
 #include "superstep/cli/wing.h"
+#include "superstep/file/source/paths.h"
 #include "superstep/lab/bench/baseline.h"
 #include "superstep/lab/bench/self_check.h"
 #include "superstep/lab/ranks/collective_bench.h"
@@ -31,6 +33,7 @@ namespace {
 
 struct Arguments : BenchArguments {
   ServeBenchArguments serve;
+  DataBenchArguments data;
 };
 using record::Result;
 
@@ -48,6 +51,7 @@ constexpr const char* examples =
     "  superstep bench gradients --ranks 2 --sizes 1M..64M           what their exchange adds to a step\n"
     "  superstep bench serve http://127.0.0.1:8000 --request-rate 500,1000,2000    a server under load\n"
     "  superstep bench serve grpc://127.0.0.1:8001/peaks --concurrency 1,8         the same over gRPC\n"
+    "  superstep bench data photos --against dataloader              samples out of files\n"
     "  superstep bench gemm,lstm --processes 5                       repeats in fresh processes\n"
     "  superstep bench gemm --self-check                             do two runs agree?\n"
     "Times are medians of all samples after a warm-up; [low, high] holds the median with 95 %.";
@@ -126,9 +130,17 @@ std::string peers_text(const std::vector<Result>& results) {
 }
 
 // What is measured, and who heeds which option.
-enum Kind : unsigned { primitive = 1, workload = 2, file = 4, all_reduce = 8, gradients = 16, server = 32 };
-constexpr std::string_view names_of_kinds[] = {"primitives", "workloads", "model files",
-                                               "all-reduce", "gradients", "serve"};
+enum Kind : unsigned {
+  primitive = 1,
+  workload = 2,
+  file = 4,
+  all_reduce = 8,
+  gradients = 16,
+  server = 32,
+  samples = 64
+};
+constexpr std::string_view names_of_kinds[] = {"primitives", "workloads", "model files", "all-reduce",
+                                               "gradients",  "serve",     "data"};
 constexpr unsigned measured = primitive | workload | file, modelled = workload | file,
                    ranked = all_reduce | gradients;
 constexpr HeededOption heeded_options[] = {
@@ -138,7 +150,7 @@ constexpr HeededOption heeded_options[] = {
     {"--mode", measured},
     {"--gradient",
      measured},  // with a word of its own where there is a primitive (check_bench), as the next ones
-    {"--batch", measured},
+    {"--batch", measured | samples},
     {"--micro-batch", measured},
     {"--set", measured},
     {"--on", measured},
@@ -146,8 +158,9 @@ constexpr HeededOption heeded_options[] = {
     {"--shape", measured},
     {"--loss", measured},
     {"--peers", measured},
-    {"--python", file, "--peers"},
-    {"--seconds", measured | server},
+    {"--python", file | samples},
+    {"--seconds", measured | server | samples},
+    {"--against", samples},
     {"--repeat", measured},
     {"--processes", measured},
     {"--energy", measured},
@@ -187,6 +200,7 @@ unsigned kinds_of(const std::vector<std::string>& what) {
   if (what == std::vector<std::string>{"all-reduce"}) return all_reduce;
   if (what == std::vector<std::string>{"gradients"}) return gradients;
   if (what.front() == "serve") return server;
+  if (what.front() == "data") return samples;
   unsigned kinds = 0;
   for (const std::string& each : what) kinds |= kind_of(each);
   return kinds;
@@ -194,9 +208,24 @@ unsigned kinds_of(const std::vector<std::string>& what) {
 
 void refuse_ignored(const CLI::App& command, const Arguments& a) {
   refuse_unheeded(command, heeded_options, kinds_of(a.what), names_of_kinds);
+  if (command.count("--python") > 0 && !a.peers && a.data.against.empty())
+    throw Error(ErrorCode::invalid_argument, "means nothing without --peers or --against", "--python",
+                "give one of them, or leave --python away");
   if (a.sweep && command.count("--config") > 0)
     throw Error(ErrorCode::invalid_argument, "names sizes, and --sweep takes its own", "--config",
                 "leave one of them away");
+}
+
+void bench_samples(const Arguments& a) {
+  if (a.what.size() < 2)
+    throw Error(ErrorCode::invalid_argument, "takes what --data takes", "data",
+                "superstep bench data photos");
+  if (a.batches.size() > 1)
+    throw Error(ErrorCode::invalid_argument, "takes one number of samples", "--batch", "give one of them");
+  constexpr std::int64_t usual_batch = 64;  // chosen
+  const std::filesystem::path data = data::joined_names(std::span(a.what).subspan(1));
+  bench_data(data.string(), a.data, a.batches.empty() ? usual_batch : a.batches[0], a.seconds, a.python,
+             output_of(a));
 }
 
 void bench(const Arguments& arguments) {
@@ -210,6 +239,7 @@ void bench(const Arguments& arguments) {
     return this_wing().serve_bench(arguments.what[1], arguments.serve, arguments.seconds,
                                    output_of(arguments));
   }
+  if (arguments.what.front() == "data") return bench_samples(arguments);
   check_bench(arguments);
   const record::HostLoad load;
   std::vector<Result> results, second;
@@ -235,8 +265,8 @@ void bench(const Arguments& arguments) {
 void declare_what(CLI::App& command, Arguments& a) {
   command
       .add_option("what", a.what,
-                  "gemm, conv, relu, lstm, workloads, .onnx files; all-reduce; gradients; or serve and a "
-                  "server's URL")
+                  "gemm, conv, relu, lstm, workloads, .onnx files; all-reduce; gradients; serve and a "
+                  "server's URL; or data and a file or folder")
       ->required()
       ->delimiter(',');
   command.add_option("--config", a.configs, "published configurations, by name, or all")
@@ -290,7 +320,7 @@ void declare_files(CLI::App& command, Arguments& a) {
   command.add_flag(
       "--peers", a.peers,
       "also time a model file in ONNX Runtime and OpenVINO, if Python has them; rounds take turns");
-  command.add_option("--python", a.python, "the interpreter of --peers")
+  command.add_option("--python", a.python, "the interpreter of --peers and --against")
       ->type_name("PROGRAM")
       ->capture_default_str();
 }
@@ -371,6 +401,7 @@ void declare_bench(CLI::App& command) {
   declare_load(command, *a);
   declare_collectives(command, *a);
   declare_serve_bench(command, a->serve);
+  declare_data_bench(command, a->data);
   command
       .add_option("--format", a->format, "text, json, google, csv, deepbench, nccl, nccl-json, mllog, trace")
       ->type_name("FORMAT")

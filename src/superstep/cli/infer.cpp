@@ -151,15 +151,16 @@ void infer(Arguments arguments) {
   if (!arguments.lengths.empty()) settings.lengths = run::lengths_from_text(arguments.lengths);
   const run::InferReport report = run::infer(settings);
   if (!common().quiet) {
-    fmt::print("{}: {} samples in batches of {} (micro-batches of {}), {} threads\n", settings.workload,
+    fmt::print("{}: {} samples in batches of {} (micro-batches of {}), {}\n", settings.workload,
                format_count(static_cast<double>(report.samples)), report.plan.batch, report.plan.micro_batch,
-               report.plan.threads);
+               workers_of(report.plan));
     if (!report.metrics.empty() && report.metrics[0].how == How::predicted)
       fmt::print("executed vertex by vertex on this host; throughput and latency are modeled\n");
     if (report.passes > 0) fmt::print("means of {} passes with masks\n", report.passes);
     for (const auto& [length, samples] : report.lengths)
       fmt::print("{} samples of at most {} tokens\n", format_count(static_cast<double>(samples)), length);
-    if (settings.chips.several()) fmt::print("on chips: {}\n", report.plan.choice);
+    if (settings.chips.several() && !report.plan.choice.empty())
+      fmt::print("on chips: {}\n", report.plan.choice);
     fmt::print("{}", report.f32_metrics.empty() ? metrics_table(report.metrics) : comparison(report));
     fmt::print("{}", refinement(report));
     if (!arguments.output.empty()) fmt::print("written to {}\n", arguments.output);

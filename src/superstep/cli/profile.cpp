@@ -15,10 +15,12 @@
 #include "superstep/cli/shared/model_options.h"
 #include "superstep/cli/shared/outcome.h"
 #include "superstep/cli/shared/profile_modelled.h"
+#include "superstep/file/source/paths.h"
 #include "superstep/lab/profile/model.h"
 #include "superstep/lab/profile/more_threads.h"
 #include "superstep/lab/profile/report.h"
 #include "superstep/record/environment.h"
+#include "superstep/target/pjrt/pjrt.h"
 
 namespace superstep::cli {
 namespace {
@@ -27,7 +29,8 @@ struct Arguments {
   lab::ProfileRequest request;
   lab::ProfileSettings settings;
   ChipArguments chips;
-  std::string machine = "cpu", out, data;
+  std::string machine = "cpu", out;
+  std::vector<std::string> data;
   std::vector<int> simulate;
 };
 
@@ -116,7 +119,7 @@ void profile_measured(Arguments arguments) {
     throw Error(ErrorCode::unsupported,
                 "stages, replicas and accumulation belong to machines of several chips", arguments.machine,
                 "use --on gc200, bow or gc2");
-  arguments.request.data = arguments.data;
+  if (!arguments.data.empty()) arguments.request.data = data::joined_names(arguments.data);
   const target::Target& target = target::find_target(arguments.machine);
   const lab::ProfiledModel model = lab::open_profiled_model(arguments.request, &target);
   arguments.settings.batch = arguments.request.batch;
@@ -134,7 +137,7 @@ void profile_on_machine(Arguments arguments) {
   if (!arguments.simulate.empty())
     throw Error(ErrorCode::unsupported, "threads are a processor's", "--simulate",
                 "leave out --on, or --simulate");
-  arguments.request.data = arguments.data;
+  if (!arguments.data.empty()) arguments.request.data = data::joined_names(arguments.data);
   profile_modelled(arguments.machine, arguments.request, chips_of(arguments.chips), arguments.out);
 }
 
@@ -151,6 +154,9 @@ void profile(const Arguments& arguments) {
     if (profiler.machine == arguments.machine) return profiler.run(arguments);
     names.emplace_back(profiler.machine);
   }
+  if (target::pjrt::find_device_target(arguments.machine))
+    throw Error(ErrorCode::unsupported, "what takes how long within a program is not read from devices",
+                arguments.machine, "superstep bench measures whole ones there; or use --on cpu");
   throw Error(ErrorCode::invalid_argument, "there is no profile of this machine", arguments.machine,
               unknown_name_hint(arguments.machine, names));
 }
@@ -184,8 +190,7 @@ void declare_profile(CLI::App& command) {
       ->check(CLI::Range(3, 100000))
       ->capture_default_str();
   add_set_option(command, request.model_options);
-  command.add_option("--data", arguments->data, "the data; without them they are generated")
-      ->type_name("FILE");
+  add_data_option(command, "--data", arguments->data, "the data; without them they are generated");
   add_bound_option(command, request.bounds);
   add_shape_option(command, request.shapes);
   add_chip_options(command, arguments->chips);

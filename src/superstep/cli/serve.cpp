@@ -18,6 +18,8 @@
 #include "superstep/cli/serve/stream.h"
 #include "superstep/cli/shared/heeded_options.h"
 #include "superstep/cli/shared/outcome.h"
+#include "superstep/target/pjrt/pjrt.h"
+#include "superstep/target/target.h"
 
 namespace superstep::cli {
 namespace {
@@ -27,6 +29,7 @@ constexpr const char* examples =
     "  superstep serve run/                                the model of a training run\n"
     "  superstep serve peaks=run/ phases=model.onnx        several, under names of your own\n"
     "  superstep serve model.onnx --max-batch 16 --max-delay 200 --workers 2\n"
+    "  superstep serve run/ --on cuda                      on a GPU\n"
     "  superstep serve run/ --http '*:8000' --token-file token    for other machines; changes need the "
     "token\n"
     "  superstep serve run/ --pull tcp://detector:31001 --write answers/    frames of a detector\n"
@@ -59,7 +62,14 @@ edge::GrpcSettings grpc_settings_of(const ServeArguments& a, const edge::ServeSe
           .tls = settings.server.tls};
 }
 
+// A worker has weights of its own. On a device one copies its rows while the other computes.
+int default_workers(const std::string& target) {
+  constexpr int workers_of_a_device = 2;
+  return target::pjrt::find_device_target(target) ? workers_of_a_device : thread_count();
+}
+
 edge::ServeSettings settings_of(const ServeArguments& a) {
+  target::find_target(a.target);
   edge::ServeSettings settings;
   for (const std::string& text : a.models) {
     settings.models.push_back(edge::named_source(text));
@@ -78,7 +88,8 @@ edge::ServeSettings settings_of(const ServeArguments& a) {
   settings.server.tls = tls_of(a);
   settings.door = door_of(a);
   settings.memory = bytes_of(a.memory);
-  settings.service.workers = a.workers > 0 ? a.workers : thread_count();
+  settings.service.target = a.target;
+  settings.service.workers = a.workers > 0 ? a.workers : default_workers(a.target);
   settings.service.threads = std::max(1, thread_count() / settings.service.workers);
   settings.service.row_by_row = a.reproducible;
   settings.service.batcher = batcher_of(a);
@@ -149,7 +160,7 @@ void serve(const ServeArguments& arguments) {
                                {"workers", settings.service.workers},
                                {"threads", settings.service.threads},
                                {"max_batch", arguments.max_batch}},
-                              metrics_of(report)));
+                              metrics_of(report), arguments.target));
   require_all_well(arguments, report);
 }
 
@@ -185,6 +196,9 @@ void declare_serve(CLI::App& command) {
       .add_option("--grpc", a->grpc,
                   "answer the same protocol over gRPC, too: HOST:PORT (a build with gRPC's library)")
       ->type_name("ADDRESS");
+  command.add_option("--on", a->target, "where to compute: superstep list targets")
+      ->type_name("TARGET")
+      ->capture_default_str();
   command.add_option("--precision", a->precision, "f32, bf16, or f16 (stored so, computed in f32)")
       ->type_name("TYPE")
       ->check(CLI::IsMember({"f32", "bf16", "f16"}))

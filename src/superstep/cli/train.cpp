@@ -46,7 +46,7 @@ struct Arguments {
   int data_threads = 0;
   std::vector<std::string> given;  // options of the command line, by name
   std::string exchange = "overlapped";
-  std::string validate;
+  std::string validate, shard;
   std::string config;   // file of options
   std::string repeats;  // and what repeats this call, as such a file
   bool dry_run = false;
@@ -69,6 +69,10 @@ constexpr const char* examples =
 
 bool was_given(const std::vector<std::string>& given, const char* option) {
   return std::ranges::find(given, option) != given.end();
+}
+
+bool is_on_devices(const run::TrainSettings& settings) {
+  return target::pjrt::find_device_target(settings.target) != nullptr;
 }
 
 // Paths are kept as they were given.
@@ -98,31 +102,48 @@ void complete_resumed(Arguments& arguments) {
   run::refuse_changes(kept, asked, arguments.given, arguments.resume);
   require_data_of(kept.data, arguments.resume);
   require_data_of(kept.validation, arguments.resume);
-  run::Extension extension{.epochs = {}, .steps = {}, .until = asked.until, .replicas = {}};
+  run::Extension extension{.epochs = {}, .steps = {}, .until = asked.until, .replicas = {}, .devices = {}};
   if (was_given(arguments.given, "--epochs")) extension.epochs = asked.epochs;
   if (was_given(arguments.given, "--steps")) extension.steps = asked.steps;
-  if (was_given(arguments.given, "--replicas") || common().threads > 0) extension.replicas = asked.replicas;
+  const bool replicas_given = was_given(arguments.given, "--replicas"), on_devices = is_on_devices(kept);
+  if (on_devices && replicas_given) extension.devices = asked.devices;
+  if ((!on_devices && replicas_given) || common().threads > 0) extension.replicas = asked.replicas;
   arguments.settings = run::extended(kept, extension);
   arguments.out = arguments.resume;
   if (common().quiet) return;
   if (kept.epochs != arguments.settings.epochs)
     say("superstep: note: from here on the learning rates are those of {:g} epochs, not of {:g}\n",
         arguments.settings.epochs, kept.epochs);
-  if (kept.replicas != arguments.settings.replicas)
+  if (kept.devices != arguments.settings.devices)
+    say("superstep: note: {} devices, not {}: sums may be rounded in another order than before\n",
+        arguments.settings.devices, kept.devices);
+  if (kept.replicas != arguments.settings.replicas && !on_devices)
     say("superstep: note: {} threads, not {}: sums may be rounded in another order than before\n",
         arguments.settings.replicas, kept.replicas);
 }
 
-// The threads of a device are its own.
-void refuse_replicas_on_devices(const Arguments& arguments) {
-  const bool several = was_given(arguments.given, "--replicas") && arguments.settings.replicas > 1;
-  if (several && target::pjrt::find_device_target(arguments.settings.target))
-    throw Error(ErrorCode::unsupported, "the model is not divided among the devices behind a plug-in",
-                "--replicas", "leave it away, or use --on cpu");
+// The target that the run has, or had when it was begun.
+bool trains_on_devices(const Arguments& arguments) {
+  if (arguments.resume.empty()) return is_on_devices(arguments.settings);
+  return is_on_devices(run::train_settings_from_json(run::RunDirectory::open(arguments.resume).config()));
+}
+
+// Behind a plug-in a replica has a device, and the threads beside it are as many as elsewhere.
+void settle_replicas(Arguments& arguments) {
+  run::TrainSettings& settings = arguments.settings;
+  const bool on_devices = trains_on_devices(arguments);
+  if (!arguments.shard.empty() && !on_devices)
+    throw Error(ErrorCode::unsupported, "parameters are divided among devices behind a plug-in", "--shard",
+                "leave it away, or train --on cuda, tpu, ...: superstep list devices");
+  settings.divide_parameters = arguments.shard == "parameters";
+  if (!on_devices) return;
+  settings.devices = std::max(1, settings.replicas);
+  if (arguments.resume.empty()) run::require_devices(settings);
+  settings.replicas = 0;
 }
 
 void complete(Arguments& arguments) {
-  refuse_replicas_on_devices(arguments);
+  settle_replicas(arguments);
   if (!arguments.memory_limit.empty())
     arguments.settings.memory_limit = number_of_bytes(arguments.memory_limit).value_or(0);
   if (!arguments.data.empty()) arguments.settings.data = data::joined_names(arguments.data);
@@ -138,9 +159,9 @@ void complete(Arguments& arguments) {
 
 void print_report(const Arguments& arguments, const run::TrainReport& report,
                   const std::optional<run::Quality>& quality) {
-  fmt::print("{}: {} steps, {:.4g} epochs, batch {} in micro-batches of {}, {} threads\n",
+  fmt::print("{}: {} steps, {:.4g} epochs, batch {} in micro-batches of {}, {}\n",
              arguments.settings.workload, format_count(static_cast<double>(report.steps)), report.epochs,
-             report.plan.batch, report.plan.micro_batch, report.plan.threads);
+             report.plan.batch, report.plan.micro_batch, workers_of(report.plan));
   if (!arguments.settings.recipe.empty()) fmt::print("recipe {}\n", report.recipe);
   if (arguments.settings.gradient != "reverse") fmt::print("gradient {}\n", arguments.settings.gradient);
   // Where samples are packs of several things: how full they are.
@@ -168,8 +189,8 @@ void keep_repeats(const Arguments& arguments) {
   if (arguments.out.empty() || !arguments.resume.empty()) return;
   std::string text =
       "# superstep train --config run.toml, in the folder that paths start from\n" + arguments.repeats;
-  if (!was_given(arguments.given, "--replicas"))
-    text += fmt::format("replicas = {}\n", arguments.settings.replicas);
+  if (!was_given(arguments.given, "--replicas") && !was_given(arguments.given, "--threads"))
+    text += fmt::format("threads = {}\n", arguments.settings.replicas);
   write_file_atomically(std::filesystem::path(arguments.out) / "run.toml", text);
 }
 
@@ -320,9 +341,14 @@ void declare_plan(CLI::App& command, Arguments& arguments) {
       ->check(positive());
   command
       .add_option("--replicas", settings.replicas,
-                  "copies of the model that share the work, a thread each (default: --threads)")
+                  "copies of the model: a thread each (default: --threads), or a device each (default: 1)")
       ->type_name("N")
       ->check(CLI::Range(1, 4096));
+  command
+      .add_option("--shard", arguments.shard,
+                  "parameters: each device keeps a part of the parameters and moments, not all")
+      ->type_name("WHAT")
+      ->check(CLI::IsMember({"parameters"}));
   command.add_flag("--tune", arguments.tune,
                    "choose micro-batch and threads by a short timed search, remembered for the next time");
   command

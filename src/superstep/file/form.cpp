@@ -45,13 +45,13 @@ bool is_safetensors(std::string_view begin, std::uintmax_t size) {
   return length <= size - 8;
 }
 
-bool is_printable(std::string_view begin) {
+}  // namespace
+
+bool is_printable_text(std::string_view begin) {
   return !begin.empty() && std::ranges::none_of(begin, [](unsigned char byte) {
     return byte == 127 || (byte < 32 && byte != '\n' && byte != '\r' && byte != '\t' && byte != '\f');
   });
 }
-
-}  // namespace
 
 FileForm form_of(const std::filesystem::path& path) {
   std::error_code none;
@@ -66,7 +66,7 @@ FileForm form_of(const std::filesystem::path& path) {
   if (is_tiff(begin)) return FileForm::tiff;
   if (is_safetensors(begin, size)) return FileForm::safetensors;
   if (is_hdf5(stream, size)) return FileForm::hdf5;
-  return is_printable(begin) ? FileForm::text : FileForm::other;
+  return is_printable_text(begin) ? FileForm::text : FileForm::other;
 }
 
 const char* name_of(FileForm form) {

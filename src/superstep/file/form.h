@@ -15,6 +15,9 @@ enum class FileForm : std::uint8_t { npy, npz, hdf5, safetensors, tiff, gguf, te
 FileForm form_of(const std::filesystem::path& path);
 const char* name_of(FileForm form);  // "an npy file"
 
+// Whether these bytes, the first of a file, are those of a text.
+bool is_printable_text(std::string_view begin);
+
 // Whether a name ends in one of these, in capitals or small letters; `endings` in small ones.
 bool ends_in(const std::filesystem::path& path, std::initializer_list<std::string_view> endings);
 

@@ -22,7 +22,7 @@ constexpr bool lz4 = false;
 }  // namespace
 
 std::vector<std::pair<const char*, bool>> optional_forms() {
-  return {{"WebP pictures", webp}, {"Zarr packed by zstd", zstd}, {"Zarr packed by LZ4", lz4}};
+  return {{"WebP pictures", webp}, {"what is packed by zstd", zstd}, {"what is packed by LZ4", lz4}};
 }
 
 }  // namespace superstep::data

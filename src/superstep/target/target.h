@@ -69,6 +69,7 @@ struct Chips {
   int stages = 1;             // of a pipeline that the target balances itself
   int accumulate = 1;         // micro-batches of a replica's run
   int replicas = 1;
+  bool divide_states = false;  // each replica keeps a part of the parameters and moments, where they divide
   bool several() const { return stages > 1 || pipeline.size() > 1 || accumulate > 1 || replicas > 1; }
 };
 
@@ -132,6 +133,7 @@ struct PlanSummary {
   // and wait for each other where they share one. 0: the target does not say.
   std::size_t groups = 0;
   bool in_step = false;
+  int devices = 0;                        // that share a run, of targets behind a plug-in; 0: others
   std::string choice;                     // how the micro-batch came about, for people; may be empty
   std::vector<PlanStep> steps;            // of a micro-batch
   std::vector<PlanStep> prepare, update;  // before and after the micro-batches

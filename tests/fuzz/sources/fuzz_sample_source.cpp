@@ -76,5 +76,7 @@ extern "C" int LLVMFuzzerTestOneInput(const unsigned char* input, std::size_t si
   const char* ending = nifti ? ".nii.gz" : !text ? "" : bytes[0] == '{' ? ".jsonl" : ".csv";
   open(bytes, ending, {});
   open(bytes, ending, wanted);
+  if (bytes.starts_with("\x1f\x8b") || bytes.starts_with("\x28\xb5\x2f\xfd"))
+    for (const char* packed : {".csv.gz", ".jsonl.gz"}) open(bytes, packed, {});
   return 0;
 }

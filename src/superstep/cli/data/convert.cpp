@@ -110,7 +110,7 @@ void declare_convert(CLI::App& command) {
       ->required();
   command
       .add_option("OUT", arguments->request.out,
-                  "the file to write: .h5 (HDF5), .npz, .tar (web data set), .tfrecord or .jsonl")
+                  "the file to write: .h5 (HDF5), .npz, .tar (web data set), .tfrecord, .parquet or .jsonl")
       ->required();
   command.add_option("--to", arguments->request.form, "its form, where the name does not say it")
       ->type_name("FORM");

@@ -14,6 +14,7 @@
 #include "superstep/base/system/standard_streams.h"
 #include "superstep/base/text.h"
 #include "superstep/cli/command.h"
+#include "superstep/cli/predict/by_law.h"
 #include "superstep/cli/predict/prediction_words.h"
 #include "superstep/cli/predict/primitive.h"
 #include "superstep/cli/shared/chip_options.h"
@@ -43,6 +44,7 @@ struct Arguments {
   int device_iterations = 1, loaders = 1;
   double sample_seconds = 0, measure = 0;
   std::string input_type;
+  LanguageArguments language;
   bool explain = false, recompute = false, largest = false, approximate = false, provenance = false,
        extrapolate = false;
   std::vector<std::string> settings;
@@ -57,6 +59,9 @@ constexpr const char* footer =
     "  superstep predict resnet50 --on bow --micro-batch 16 --precision 16.16 --replicas 16 --accumulate 8\n"
     "  superstep predict gemm_k4 --on gc200 --explain\n"
     "  superstep predict allreduce-64.5M --on a100-40gb --units 16\n"
+    "  superstep predict llm:llama-3-8b --on h100 --stack vllm --tokens-in 1024 --tokens-out 256 "
+    "--concurrency 32\n"
+    "  superstep predict timm/resnet50d@224 --on b200 --stack pytorch --batch 256\n"
     "  superstep predict braggnn --on cpu --batch 512 --threads 2\n"
     "  superstep predict unet-256 --on gc200 --micro-batch 1 --pipeline auto --units 4 --accumulate 16\n"
     "  superstep predict braggnn --on a100-40gb --precision tf32 --stack pytorch-eager --provenance\n"
@@ -397,7 +402,24 @@ bool is_primitive(const std::string& name) {
   return lab::names_primitive(name) || lab::names_collective(name);
 }
 
+// What a call that is answered by laws of few constants asks.
+LawQuestion law_question(const Arguments& given, const CLI::App& command) {
+  return {.workload = given.workload,
+          .machine = given.machine,
+          .stack = given.stack,
+          .precision = given.precision,
+          .training = command.count("--mode") > 0 && given.mode == "train",
+          .batch = given.micro_batch > 0 ? given.micro_batch : given.batch,
+          .units = given.chips.units,
+          .language = given.language};
+}
+
 void predict(const Arguments& given, const CLI::App& command) {
+  const LawQuestion question = law_question(given, command);
+  if (!run::is_model_file(given.workload) && law_answers(command, question))
+    return predict_by_law(command, question);
+  refuse_given(command, "is of language models: llm:NAME",
+               {"--tokens-in", "--tokens-out", "--concurrency", "--tensor-parallel", "--pipeline-parallel"});
   if (is_primitive(given.workload) && !run::is_model_file(given.workload))
     return predict_by_name(given, command);
   if (given.machine == "cpu") refuse_ignored(command, given, true);
@@ -463,9 +485,11 @@ void declare_predict(CLI::App& command) {
   const auto a = std::make_shared<Arguments>();
   const auto count = CLI::Range(1, 1 << 20);
   command
-      .add_option("workload", a->workload,
-                  "a workload (superstep list workloads), a model file, or a primitive: gemm_k1, "
-                  "gemm_1760x16x1760, conv_k1, relu_k1, rnn_k1, allreduce-64.5M")
+      .add_option(
+          "workload", a->workload,
+          "a workload (superstep list workloads), a model file, a primitive: gemm_k1, "
+          "gemm_1760x16x1760, conv_k1, relu_k1, rnn_k1, allreduce-64.5M; llm:NAME, or a network of pictures: "
+          "timm/NAME@SIZE")
       ->required();
   command
       .add_option("--on", a->machine,
@@ -502,6 +526,7 @@ void declare_predict(CLI::App& command) {
                   "a loader's time for a sample beside the machine's constants: decoding")
       ->check(number_from(0, 1e3))
       ->type_name("S");
+  add_language_options(command, a->language);
   add_input_type_option(command, a->input_type);
   add_shape_option(command, a->shapes);
   add_bound_option(command, a->bounds);

@@ -14,7 +14,8 @@ namespace superstep::cli {
 struct ServeArguments {
   std::vector<std::string> models;
   std::vector<std::string> shapes;
-  std::string precision = "f32", http = "127.0.0.1:8000", grpc, queue_full = "block", token_file;
+  std::string target = "cpu", precision = "f32", http = "127.0.0.1:8000", grpc, queue_full = "block",
+              token_file;
   std::string memory = "1G", body = "64M", pull, pull_model, pull_channel, publish, write, journal, stitch,
               positions, learn, regression, learn_when = "each-scan", scale = "1";
   std::int64_t max_batch = 64, queue = 4096;

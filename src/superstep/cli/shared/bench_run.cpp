@@ -20,6 +20,7 @@
 #include "superstep/lab/formats/table.h"
 #include "superstep/lab/formats/writers.h"
 #include "superstep/run/user/user_model.h"
+#include "superstep/target/pjrt/pjrt.h"
 #include "superstep/target/target.h"
 #include "superstep/transform/training/gradient_mode.h"
 #include "superstep/workload/workload.h"
@@ -220,7 +221,9 @@ void hold_end(std::optional<HoldEnd>& until_kept) {
 void run_here(const BenchArguments& arguments, std::vector<Result>& results,
               std::optional<HoldEnd>& until_kept) {
   lab::MachinePeak peak{.threads = thread_count()};
-  if (!arguments.no_peak) {
+  // What this processor could do says nothing of a device.
+  const bool here = !target::pjrt::find_device_target(arguments.target);
+  if (!arguments.no_peak && here) {
     peak = lab::measure_peak(thread_count(), arguments.precisions);
     if (!common().quiet) print_peak(peak);
   }

@@ -10,4 +10,7 @@ namespace superstep::cli {
 
 std::string explain(const target::PlanSummary& plan);
 
+// What works on it: "2 threads", "1 device".
+std::string workers_of(const target::PlanSummary& plan);
+
 }  // namespace superstep::cli

@@ -11,6 +11,7 @@
 #include "superstep/record/records.h"
 #include "superstep/record/result_json.h"
 #include "superstep/record/without_places.h"
+#include "superstep/run/environment.h"
 #include "superstep/run/ranks/communicator.h"
 
 namespace superstep::cli {
@@ -18,6 +19,7 @@ namespace {
 
 void complete(record::Result& result, const nlohmann::json& environment, const std::string& now) {
   result.environment = environment;
+  result.environment["device"] = run::devices_of(result.machine);
   result.program = record::program_record();
   result.created = now;
   if (common().for_others) result = record::without_places(std::move(result));

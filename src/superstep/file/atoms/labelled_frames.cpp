@@ -8,6 +8,7 @@
 
 #include "superstep/base/error.h"
 #include "superstep/base/json.h"
+#include "superstep/file/atoms/ase_database.h"
 #include "superstep/file/atoms/element.h"
 #include "superstep/file/atoms/extxyz.h"
 #include "superstep/file/form.h"
@@ -46,6 +47,17 @@ LabelledFrames read_xyz_frames(const fs::path& path, std::int64_t limit) {
     append(read, {std::move(frame.configuration), std::move(frame.labels)}, trajectory, path.string(),
            number + 1);
   }
+  return read;
+}
+
+LabelledFrames read_ase_frames(const fs::path& path, std::int64_t limit) {
+  LabelledFrames read;
+  for_ase_frames(path, [&](AseFrame frame) {
+    read.frames.push_back({std::move(frame.configuration), std::move(frame.labels)});
+    read.trajectory.push_back(static_cast<std::int64_t>(read.trajectory.size()));
+    read.place.push_back(fmt::format("{}: row {}", path.string(), frame.id));
+    return !is_full(read, limit);
+  });
   return read;
 }
 
@@ -143,6 +155,7 @@ LabelledFrames read_folder_frames(const fs::path& path, std::int64_t limit) {
 LabelledFrames read_labelled_frames(const fs::path& path, std::int64_t limit) {
   return fs::is_directory(path)               ? read_folder_frames(path, limit)
          : is_text(path, {".xyz", ".extxyz"}) ? read_xyz_frames(path, limit)
+         : is_sqlite(path)                    ? read_ase_frames(path, limit)
                                               : read_hdf5_frames(path, limit);
 }
 

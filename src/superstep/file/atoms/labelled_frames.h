@@ -1,5 +1,5 @@
 // Frames of atoms with energies and forces, from any of the files that hold such: a DeePMD-kit folder, or a
-// folder of several; extended XYZ; HDF5 as `superstep generate deepmd` writes it.
+// folder of several; extended XYZ; a database of ASE; HDF5 as `superstep generate deepmd` writes it.
 #pragma once
 
 #include <cstdint>

@@ -27,6 +27,12 @@ std::string fits_json(const SourceArray& array) {
   return array.row.element_count() == 0 && array.row.rank() > 1 ? "holds no lists of empty lists" : "";
 }
 
+// Lists of nothing have no shape.
+std::string fits_parquet(const SourceArray& array) {
+  if (array.row.element_count() == 0) return "holds no lists of nothing";
+  return no_bf16(array);
+}
+
 const std::vector<WriterForm>& table() {
   static const std::vector<WriterForm> forms = {
       {"hdf5", "HDF5", {".h5", ".hdf5", ".hdf", ".nxs"}, true, true, holds_all, open_hdf5_samples},
@@ -39,6 +45,7 @@ const std::vector<WriterForm>& table() {
        false,
        fits_example,
        open_tfrecord_samples},
+      {"parquet", "Parquet", {".parquet"}, false, true, fits_parquet, open_parquet_samples},
       {"json-lines",
        "an object of JSON a line",
        {".jsonl", ".ndjson"},

@@ -20,6 +20,8 @@ std::unique_ptr<SampleWriter> open_tar_samples(const std::filesystem::path& path
                                                std::int64_t samples);
 std::unique_ptr<SampleWriter> open_tfrecord_samples(const std::filesystem::path& path,
                                                     SampleArraysToWrite arrays, std::int64_t samples);
+std::unique_ptr<SampleWriter> open_parquet_samples(const std::filesystem::path& path,
+                                                   SampleArraysToWrite arrays, std::int64_t samples);
 std::unique_ptr<SampleWriter> open_json_samples(const std::filesystem::path& path, SampleArraysToWrite arrays,
                                                 std::int64_t samples);
 

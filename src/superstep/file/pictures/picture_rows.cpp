@@ -42,6 +42,12 @@ template <class Put>
 void for_planes(const Picture& picture, const Put& put) {
   const auto channels = static_cast<std::size_t>(picture.channels);
   const std::size_t pixels = picture.pixels.size() / channels;
+  const std::uint8_t* from = picture.pixels.data();
+  if (channels == 3) {  // once over the pixels, in place of three times
+    for (std::size_t i = 0; i < pixels; ++i, from += 3)
+      put(i, from[0]), put(pixels + i, from[1]), put(2 * pixels + i, from[2]);
+    return;
+  }
   for (std::size_t c = 0; c < channels; ++c)
     for (std::size_t i = 0; i < pixels; ++i) put(c * pixels + i, picture.pixels[i * channels + c]);
 }
@@ -81,6 +87,8 @@ SourceArray number_array(const SourceRequest& request, const std::string& name, 
 }
 
 void put_picture(const Picture& picture, const SourceArray& array, std::byte* to) {
+  const bool fits = picture.width == width_of(array) && picture.height == height_of(array);
+  if (fits && picture.channels == channels_of(array)) return put_bytes(picture, array, to, 255.0f);
   const Picture fitting = covering(channels_of(array) == 3 ? in_color(picture) : in_gray(picture),
                                    width_of(array), height_of(array));
   put_bytes(fitting, array, to, 255.0f);

@@ -4,9 +4,8 @@
 #include "superstep/base/error.h"
 #include "superstep/base/progress.h"
 #include "superstep/base/system/interrupt_check.h"
-#include "superstep/base/system/regular_file.h"
-#include "superstep/base/system/stable_file.h"
 #include "superstep/file/form.h"
+#include "superstep/file/packing/content.h"
 #include "superstep/file/records/json_values.h"
 #include "superstep/file/records/record_forms.h"
 #include "superstep/file/records/record_source.h"
@@ -44,21 +43,22 @@ class JsonLines : public RecordSource {
                        at < lines_.size() ? std::uint64_t{lines_[at].number} : 1);
   }
   void require_unchanged() const override { file_.require_unchanged(); }
+  bool is_ordered() const override { return file_.is_ordered(); }
 
  private:
   void index() {
-    Progress progress = Progress::passing("looking for lines", static_cast<double>(file_.size()), "bytes");
+    Progress progress = Progress::passing("looking for lines", file_.stored_bytes(), "bytes");
     InterruptCheck stop;
     std::string bytes;
     bool blank = true;
-    for (std::uint64_t at = 0; at < file_.size(); at += bytes.size()) {
-      bytes.resize(std::min<std::uint64_t>(piece, file_.size() - at));
+    for (std::uint64_t at = 0; file_.has(at, 1); at += bytes.size()) {
+      bytes.resize(file_.has(at, piece) ? piece : static_cast<std::size_t>(file_.size() - at));
       file_.read(at, std::as_writable_bytes(std::span(bytes)));
       for (std::size_t i = 0; i < bytes.size(); ++i) {
         if (bytes[i] == '\n') end_line(at + i, blank);
         blank = bytes[i] == '\n' || (blank && (bytes[i] == ' ' || bytes[i] == '\t' || bytes[i] == '\r'));
       }
-      progress.update(static_cast<double>(at));
+      progress.update(file_.stored_position(at));
       stop.throw_if_due(file_.path().string());
     }
     end_line(file_.size(), blank);
@@ -79,7 +79,7 @@ class JsonLines : public RecordSource {
     begin_ = end + 1;
   }
 
-  StableFile file_;
+  Content file_;
   std::vector<Line> lines_;
   std::uint64_t begin_ = 0, number_ = 0;
 };
@@ -87,15 +87,13 @@ class JsonLines : public RecordSource {
 }  // namespace
 
 bool is_json_lines(const std::filesystem::path& path) {
-  if (!ends_in(path, {".jsonl", ".ndjson", ".json"}) || !is_text(path, {".jsonl", ".ndjson"})) return false;
-  if (ends_in(path, {".jsonl", ".ndjson"})) return true;
+  const std::filesystem::path name = unpacked_name(path);
+  if (!ends_in(name, {".jsonl", ".ndjson", ".json"}) || !holds_text(path, {".jsonl", ".ndjson"}))
+    return false;
+  if (ends_in(name, {".jsonl", ".ndjson"})) return true;
   // Of a file that is called JSON: a first line that is a whole object.
-  std::string line;
-  std::ifstream stream = open_regular_file(path);
   constexpr std::size_t looked_at = 1 << 16;
-  line.resize(looked_at);
-  stream.read(line.data(), looked_at);
-  line.resize(static_cast<std::size_t>(std::max<std::streamsize>(stream.gcount(), 0)));
+  const std::string line = first_content(path, looked_at);
   const std::size_t end = line.find('\n');
   return end != std::string::npos && line.find_first_not_of(" \t\r\n", end) != std::string::npos &&
          line.starts_with('{') && line[line.find_last_not_of("\r", end - 1)] == '}';

@@ -129,7 +129,13 @@ void RecordSource::put(const Record& record, std::int64_t row, std::size_t array
     throw Error(ErrorCode::bad_file, value ? "is of another kind than in the first record" : "is not there",
                 place(array, row), "the first record has it; --skip-broken does not leave such ones out");
   if (!bytes) return put_numbers(std::get<Tensor>(value->value), row, array, to);
-  const Picture picture = decode_picture(*bytes, place(array, row));
+  put_picture(*bytes, row, array, to);
+}
+
+void RecordSource::put_picture(std::span<const std::byte> bytes, std::int64_t row, std::size_t array,
+                               std::byte* to) const {
+  const Column& column = columns_[array];
+  const Picture picture = decode_picture(bytes, place(array, row));
   const auto& extents = arrays_[array].row.extents();
   if (column.as_it_is && (picture.height != extents[1] || picture.width != extents[2]))
     throw Error(ErrorCode::unsupported,

@@ -22,16 +22,33 @@ class RecordSource : public SampleSource {
   std::string place(std::size_t array, std::int64_t row) const override;
   std::vector<std::string> others() const override { return others_; }
   std::vector<std::string> notes() const override { return notes_; }
+  std::vector<std::int64_t> shards() const override {
+    return is_ordered() ? std::vector<std::int64_t>{0} : std::vector<std::int64_t>{};
+  }
 
  protected:
   // Thread-safe. Throws Error where it is damaged.
   virtual Record record(std::int64_t row) const = 0;
   virtual std::string place_of(std::int64_t row) const = 0;  // "FILE: record 7"
   virtual void require_unchanged() const = 0;
+  // Whether records are best read in their order (SampleSource::shards()).
+  virtual bool is_ordered() const { return false; }
 
   // To be called once, when records can be read. With skip_broken all are looked at, and of those that cannot
   // be read none is a row. Throws Error (bad_file) where no record can be read.
   void settle(std::int64_t records, const SourceRequest& request);
+
+  // Of what settle() found, for forms that need no records to read their arrays.
+  const std::string& name_in_records(std::size_t array) const { return columns_[array].name; }
+  bool is_picture(std::size_t array) const { return columns_[array].picture; }
+  std::int64_t number_of(std::int64_t row) const;  // of the record
+  void put_picture(std::span<const std::byte> bytes, std::int64_t row, std::size_t array,
+                   std::byte* to) const;
+  void set_classes(std::size_t array, std::vector<std::string> classes) {
+    arrays_[array].classes = std::move(classes);
+  }
+  void add_note(std::string note) { notes_.push_back(std::move(note)); }
+  void add_other(std::string other) { others_.push_back(std::move(other)); }
 
  private:
   struct Column {
@@ -44,7 +61,6 @@ class RecordSource : public SampleSource {
   void rename_number(const SourceRequest& request);
   void put(const Record& record, std::int64_t row, std::size_t array, std::byte* to) const;
   void put_numbers(const Tensor& numbers, std::int64_t row, std::size_t array, std::byte* to) const;
-  std::int64_t number_of(std::int64_t row) const;  // of the record
 
   std::vector<SourceArray> arrays_;
   std::vector<Column> columns_;  // by array

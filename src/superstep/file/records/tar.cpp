@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <optional>
@@ -11,7 +12,6 @@
 #include "superstep/base/integers.h"
 #include "superstep/base/progress.h"
 #include "superstep/base/system/interrupt_check.h"
-#include "superstep/base/system/regular_file.h"
 #include "superstep/base/text.h"
 
 namespace superstep::data {
@@ -75,15 +75,14 @@ struct Said {
 
 class TarReader {
  public:
-  explicit TarReader(const StableFile& file) : file_(file) {}
+  explicit TarReader(const Content& file) : file_(file) {}
 
   std::vector<TarMember> members() {
-    Progress progress =
-        Progress::passing("looking through the archive", static_cast<double>(file_.size()), "bytes");
+    Progress progress = Progress::passing("looking through the archive", file_.stored_bytes(), "bytes");
     InterruptCheck stop;
-    while (at_ < file_.size()) {
+    while (file_.has(at_, 1)) {
       if (!next()) break;
-      progress.update(static_cast<double>(at_));
+      progress.update(file_.stored_position(at_));
       stop.throw_if_due(file_.path().string());
     }
     file_.require_unchanged();
@@ -98,7 +97,7 @@ class TarReader {
 
   // False at the end, which is two blocks of zeros (one is taken for it, as others do).
   bool next() {
-    if (file_.size() - at_ < block) fail(ErrorCode::bad_file, "the archive is cut short");
+    if (!file_.has(at_, block)) fail(ErrorCode::bad_file, "the archive is cut short");
     Header header;
     file_.read(at_, std::as_writable_bytes(std::span(header)));
     if (is_zeros(header)) return false;
@@ -107,7 +106,7 @@ class TarReader {
     const char kind = header[156];
     const bool has_said_size = kind != 'x' && kind != 'L' && kind != 'K' && kind != 'g' && said_.size;
     const auto size = has_said_size ? said_.size : own_size;
-    if (!size || *size > file_.size() - at_ - block)
+    if (!size || !file_.has(at_ + block, *size))
       fail(ErrorCode::bad_file, "the archive is cut short, or damaged: a member ends beyond it");
     take(header, kind, at_ + block, *size);
     at_ += block + round_up(*size, block);
@@ -160,7 +159,7 @@ class TarReader {
     }
   }
 
-  const StableFile& file_;
+  const Content& file_;
   std::uint64_t at_ = 0;
   Said said_;
   std::vector<TarMember> members_;
@@ -168,14 +167,13 @@ class TarReader {
 
 }  // namespace
 
-std::vector<TarMember> tar_members(const StableFile& file) { return TarReader(file).members(); }
+std::vector<TarMember> tar_members(const Content& file) { return TarReader(file).members(); }
 
 bool is_tar(const std::filesystem::path& path) {
-  std::error_code none;
-  if (!std::filesystem::is_regular_file(path, none) || std::filesystem::file_size(path, none) < block)
-    return false;
   Header header{};
-  open_regular_file(path).read(header.data(), header.size());
+  const std::string begin = first_content(path, block);
+  if (begin.size() < block) return false;
+  std::ranges::copy(begin, header.begin());
   return !is_zeros(header) && has_its_sum(header);
 }
 

@@ -9,8 +9,7 @@
 #include "superstep/base/printable.h"
 #include "superstep/base/progress.h"
 #include "superstep/base/system/interrupt_check.h"
-#include "superstep/base/system/regular_file.h"
-#include "superstep/base/system/stable_file.h"
+#include "superstep/file/packing/content.h"
 #include "superstep/file/records/crc32c.h"
 #include "superstep/file/records/record_forms.h"
 #include "superstep/file/records/record_source.h"
@@ -175,17 +174,18 @@ class TfRecordSource : public RecordSource {
     return fmt::format("{}: record {}", file_.path().string(), row + 1);
   }
   void require_unchanged() const override { file_.require_unchanged(); }
+  bool is_ordered() const override { return file_.is_ordered(); }
 
  private:
   void index() {
-    Progress progress = Progress::passing("looking for records", static_cast<double>(file_.size()), "bytes");
+    Progress progress = Progress::passing("looking for records", file_.stored_bytes(), "bytes");
     InterruptCheck stop;
     std::uint64_t at = 0;
-    while (at < file_.size()) {
+    while (file_.has(at, 1)) {
       const auto row = static_cast<std::int64_t>(begins_.size());
       begins_.push_back(at);
       at += head_bytes + length_at(at, row) + tail_bytes;
-      progress.update(static_cast<double>(at));
+      progress.update(file_.stored_position(at));
       stop.throw_if_due(file_.path().string());
     }
     if (begins_.empty()) throw Error(ErrorCode::bad_file, "is empty", file_.path().string());
@@ -194,31 +194,28 @@ class TfRecordSource : public RecordSource {
   }
 
   std::uint64_t length_at(std::uint64_t at, std::int64_t row) const {
-    const std::uint64_t rest = file_.size() - at;
+    const bool is_there = file_.has(at, head_bytes);
     std::byte head[head_bytes];
-    if (rest >= head_bytes) file_.read(at, head);
-    if (rest < head_bytes || !has_its_sum(std::span(head).first(8), head + 8))
-      throw Error(ErrorCode::bad_file,
-                  rest < head_bytes ? "is cut short" : "is damaged: no record begins here", place_of(row));
+    if (is_there) file_.read(at, head);
+    if (!is_there || !has_its_sum(std::span(head).first(8), head + 8))
+      throw Error(ErrorCode::bad_file, !is_there ? "is cut short" : "is damaged: no record begins here",
+                  place_of(row));
     const auto length = little_endian<std::uint64_t>(head);
-    if (length > longest_record || length + tail_bytes > rest - head_bytes)
+    if (length > longest_record || !file_.has(at + head_bytes, length + tail_bytes))
       throw Error(ErrorCode::bad_file, "is cut short", place_of(row));
     return length;
   }
 
-  StableFile file_;
+  Content file_;
   std::vector<std::uint64_t> begins_;  // of records, and the end
 };
 
 }  // namespace
 
 bool is_tfrecord(const std::filesystem::path& path) {
-  std::error_code none;
-  if (!std::filesystem::is_regular_file(path, none)) return false;
-  std::byte head[head_bytes] = {};
-  std::ifstream stream = open_regular_file(path);
-  stream.read(reinterpret_cast<char*>(head), head_bytes);
-  return stream.gcount() == head_bytes && has_its_sum(std::span(head).first(8), head + 8);
+  const std::string begin = first_content(path, head_bytes);
+  const auto head = std::as_bytes(std::span(begin));
+  return head.size() == head_bytes && has_its_sum(head.first(8), head.data() + 8);
 }
 
 std::unique_ptr<SampleSource> open_tfrecord_source(const std::filesystem::path& path,

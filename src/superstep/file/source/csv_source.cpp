@@ -1,6 +1,5 @@
 // Tables of text: where the rows begin is found when the file is opened, and a row is read when it is wanted.
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <charconv>
@@ -12,10 +11,11 @@
 #include "superstep/base/printable.h"
 #include "superstep/base/progress.h"
 #include "superstep/base/system/interrupt_check.h"
-#include "superstep/base/system/stable_file.h"
 #include "superstep/file/csv.h"
 #include "superstep/file/form.h"
+#include "superstep/file/packing/content.h"
 #include "superstep/file/source/array_forms.h"
+#include "superstep/file/source/column_arrays.h"
 
 namespace superstep::data {
 namespace {
@@ -68,37 +68,21 @@ void split_row(std::string_view row, char separator, std::vector<std::string>& c
   cells.resize(count);
 }
 
-// Tables of some countries have semicolons, their commas being decimal points.
-char separator_in(const std::filesystem::path& path) {
-  const char usual = separator_of(path);
-  const CsvReader reader(path, usual);
-  const auto& header = reader.header();
-  return header.size() == 1 && header[0].find(';') != std::string::npos ? ';' : usual;
-}
-
-// NAME followed by a number from 0 or 1 on: "x0", "x_0", "x.0", "x[0]".
-std::optional<std::int64_t> number_behind(std::string_view column, std::string_view name) {
-  if (!column.starts_with(name)) return std::nullopt;
-  std::string_view rest = column.substr(name.size());
-  if (rest.starts_with('[') && rest.ends_with(']'))
-    rest = rest.substr(1, rest.size() - 2);
-  else if (rest.starts_with('_') || rest.starts_with('.'))
-    rest.remove_prefix(1);
-  std::int64_t value = 0;
-  const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), value);
-  if (rest.empty() || error != std::errc() || end != rest.data() + rest.size() || value < 0)
-    return std::nullopt;
-  return value;
+// Without what may follow the last cell.
+std::string_view without_end(std::string_view row) {
+  while (row.ends_with('\n') || row.ends_with('\r')) row.remove_suffix(1);
+  return row;
 }
 
 class CsvSource : public SampleSource {
  public:
   CsvSource(const std::filesystem::path& path, const SourceRequest& request)
-      : file_(path), separator_(separator_in(path)), header_(CsvReader(path, separator_).header()) {
+      : file_(path), separator_(separator_of(unpacked_name(path))) {
+    index();
+    read_header();
     if (std::ranges::all_of(header_, [](const std::string& name) { return number_of(name).has_value(); }))
       throw Error(ErrorCode::bad_file, "begins with a row of numbers", path.string(),
                   "the first line must name the columns");
-    index();
     if (begins_.size() < 2) throw Error(ErrorCode::bad_file, "has no row below its header", path.string());
     find_arrays(request);
   }
@@ -106,6 +90,9 @@ class CsvSource : public SampleSource {
   const std::vector<SourceArray>& arrays() const override { return arrays_; }
   std::vector<std::string> others() const override { return others_; }
   std::vector<std::string> notes() const override { return notes_; }
+  std::vector<std::int64_t> shards() const override {
+    return file_.is_ordered() ? std::vector<std::int64_t>{0} : std::vector<std::int64_t>{};
+  }
 
   std::string place(std::size_t array, std::int64_t row) const override {
     return fmt::format("{}: row {}, {}", file_.path().string(), row + 1, words_of(array));
@@ -142,9 +129,7 @@ class CsvSource : public SampleSource {
   // Of a text that begins at `first` in the file; blank lines may lie behind it.
   std::string_view text_of(std::string_view text, std::uint64_t first, std::int64_t row) const {
     const auto at = static_cast<std::size_t>(row);
-    std::string_view own = text.substr(begins_[at] - first, begins_[at + 1] - begins_[at]);
-    while (own.ends_with('\n') || own.ends_with('\r')) own.remove_suffix(1);
-    return own;
+    return without_end(text.substr(begins_[at] - first, begins_[at + 1] - begins_[at]));
   }
 
   void put(const std::vector<std::string>& cells, std::int64_t row, std::size_t array, std::byte* to) const {
@@ -167,7 +152,7 @@ class CsvSource : public SampleSource {
 
   // Where each row begins, and where the last one ends; a line end in quotes ends no row.
   void index() {
-    Progress progress = Progress::passing("looking for rows", static_cast<double>(file_.size()), "bytes");
+    Progress progress = Progress::passing("looking for rows", file_.stored_bytes(), "bytes");
     InterruptCheck stop;
     std::string bytes;
     enum class In : std::uint8_t { beginning, cell, quotes, behind_quotes } in = In::beginning;
@@ -181,8 +166,8 @@ class CsvSource : public SampleSource {
       begin = end;
       blank = true;
     };
-    for (std::uint64_t at = 0; at < file_.size(); at += bytes.size()) {
-      bytes.resize(std::min<std::uint64_t>(piece, file_.size() - at));
+    for (std::uint64_t at = 0; file_.has(at, 1); at += bytes.size()) {
+      bytes.resize(file_.has(at, piece) ? piece : static_cast<std::size_t>(file_.size() - at));
       file_.read(at, std::as_writable_bytes(std::span(bytes)));
       for (std::size_t i = 0; i < bytes.size(); ++i) {
         const char c = bytes[i];
@@ -193,7 +178,7 @@ class CsvSource : public SampleSource {
           in = c == separator_ || c == '\n' ? In::beginning : In::cell;
         if (c == '\n' && in != In::quotes) end_row(at + i + 1);
       }
-      progress.update(static_cast<double>(at));
+      progress.update(file_.stored_position(at));
       stop.throw_if_due(file_.path().string());
     }
     if (in == In::quotes)
@@ -201,8 +186,29 @@ class CsvSource : public SampleSource {
                   file_.path().string());
     end_row(file_.size());
     begins_.push_back(file_.size());
-    begins_.erase(begins_.begin());  // the header's
     file_.require_unchanged();
+  }
+
+  // The first row, behind the mark that some editors begin a file with. Tables of some countries have
+  // semicolons, their commas being decimal points.
+  void read_header() {
+    if (begins_.size() < 2)
+      throw Error(ErrorCode::bad_file, "the table is empty", file_.path().string() + ":1",
+                  "the first line must name the columns");
+    std::string text(begins_[1] - begins_[0], '\0');
+    file_.read(begins_[0], std::as_writable_bytes(std::span(text)));
+    std::string_view row = without_end(text);
+    if (constexpr std::string_view mark = "\xef\xbb\xbf"; row.starts_with(mark))
+      row.remove_prefix(mark.size());
+    split_row(row, separator_, header_);
+    const bool semicolons = header_.size() == 1 && header_[0].find(';') != std::string::npos;
+    if (semicolons && separator_ != ';') {
+      separator_ = ';';
+      begins_.clear();
+      index();  // where quotes open a cell depends on what stands before them
+      return read_header();
+    }
+    begins_.erase(begins_.begin());
   }
 
   std::vector<bool> numeric_columns() const {
@@ -219,63 +225,14 @@ class CsvSource : public SampleSource {
     return numeric;
   }
 
-  // Arrays that are wanted out of their columns, then a column each.
   void find_arrays(const SourceRequest& request) {
     const std::vector<bool> numeric = numeric_columns();
-    std::vector<bool> taken(header_.size(), false);
-    const auto take = [&](const SourceArray& wanted, std::vector<std::size_t> columns) {
-      for (const std::size_t column : columns) taken[column] = true;
-      add(wanted.name, wanted.row, std::move(columns));
-    };
-    std::vector<const SourceArray*> left;
-    for (const SourceArray& wanted : request.wanted) {
-      std::vector<std::size_t> columns = columns_named(wanted, numeric);
-      if (columns.empty())
-        left.push_back(&wanted);
-      else
-        take(wanted, std::move(columns));
-    }
-    take_the_rest(left, numeric, taken, take);
-    for (std::size_t column = 0; column < header_.size(); ++column) {
+    ColumnArrays made = arrays_of_columns(header_, numeric, request.wanted);
+    notes_ = std::move(made.notes);
+    for (ColumnArray& array : made.arrays) add(array.name, array.row, std::move(array.columns));
+    for (std::size_t column = 0; column < header_.size(); ++column)
       if (!numeric[column]) others_.push_back(fmt::format("'{}' (text)", printable(header_[column])));
-      if (numeric[column] && !taken[column]) add(header_[column], Shape{}, {column});
-    }
     if (arrays_.empty()) throw Error(ErrorCode::bad_file, "has no column of numbers", file_.path().string());
-  }
-
-  std::vector<std::size_t> columns_named(const SourceArray& wanted, const std::vector<bool>& numeric) const {
-    const auto count = static_cast<std::size_t>(std::max<std::int64_t>(0, wanted.row.element_count()));
-    std::vector<std::pair<std::int64_t, std::size_t>> numbered;
-    for (std::size_t i = 0; i < header_.size(); ++i) {
-      if (!numeric[i]) continue;
-      if (header_[i] == wanted.name && count == 1) return {i};
-      if (const auto number = number_behind(header_[i], wanted.name)) numbered.emplace_back(*number, i);
-    }
-    std::ranges::sort(numbered);
-    if (count < 2 || numbered.size() != count || numbered[0].first > 1) return {};
-    std::vector<std::size_t> columns;
-    for (std::size_t i = 0; i < count; ++i) {
-      if (numbered[i].first != numbered[0].first + static_cast<std::int64_t>(i)) return {};
-      columns.push_back(numbered[i].second);
-    }
-    return columns;
-  }
-
-  // The only input that no column is named after takes the columns that are left, where they are as many.
-  template <class Take>
-  void take_the_rest(const std::vector<const SourceArray*>& left, const std::vector<bool>& numeric,
-                     const std::vector<bool>& taken, const Take& take) {
-    std::vector<std::size_t> columns;
-    for (std::size_t i = 0; i < header_.size(); ++i)
-      if (numeric[i] && !taken[i]) columns.push_back(i);
-    if (left.size() != 1 || columns.empty() || !is_floating(left[0]->type) ||
-        left[0]->row.element_count() != static_cast<std::int64_t>(columns.size()))
-      return;
-    std::vector<std::string> names;
-    for (const std::size_t column : columns) names.push_back(printable(header_[column]));
-    notes_.push_back(
-        fmt::format("'{}' is made of the columns {}", printable(left[0]->name), fmt::join(names, ", ")));
-    take(*left[0], std::move(columns));
   }
 
   void add(const std::string& name, const Shape& row, std::vector<std::size_t> columns) {
@@ -293,7 +250,7 @@ class CsvSource : public SampleSource {
                                              printable(header_[columns.back()]));
   }
 
-  StableFile file_;
+  Content file_;
   char separator_;
   std::vector<std::string> header_;
   std::vector<std::uint64_t> begins_;  // of the rows, and the end
@@ -305,7 +262,7 @@ class CsvSource : public SampleSource {
 }  // namespace
 
 bool is_csv(const std::filesystem::path& path) {
-  return ends_in(path, {".csv", ".tsv", ".tab"}) && is_text(path, {".csv", ".tsv", ".tab"});
+  return ends_in(unpacked_name(path), {".csv", ".tsv", ".tab"}) && holds_text(path, {".csv", ".tsv", ".tab"});
 }
 
 std::unique_ptr<SampleSource> open_csv_source(const std::filesystem::path& path,

@@ -7,6 +7,7 @@
 
 #include "superstep/base/error.h"
 #include "superstep/base/system/stable_file.h"
+#include "superstep/file/columns/column_forms.h"
 #include "superstep/file/detector/detector_forms.h"
 #include "superstep/file/form.h"
 #include "superstep/file/pictures/picture_forms.h"
@@ -43,6 +44,8 @@ constexpr SourceForm forms[] = {
     {"npy", "an array of NumPy", is_npy, open_npy_source},
     {"npz", "arrays of NumPy in a zip archive", is_npz, open_npz_source},
     {"hdf5", "data sets of an HDF5 file", is_hdf5, open_hdf5_source},
+    {"parquet", "columns of a Parquet file", is_parquet, open_parquet},
+    {"arrow", "columns of an Arrow or Feather file", is_arrow, open_arrow},
     {"tar", "a web data set: samples in a tar archive", is_tar, open_tar_source},
     {"tfrecord", "TFRecord of tf.train.Example", is_tfrecord, open_tfrecord_source},
     {"json-lines", "an object of JSON a line", is_json_lines, open_json_lines},

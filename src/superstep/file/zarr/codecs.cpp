@@ -1,19 +1,13 @@
 #include "superstep/file/zarr/codecs.h"
 
 #include <fmt/format.h>
-#include <zlib.h>
-#ifdef SUPERSTEP_ZSTD
-#include <zstd.h>
-#endif
-#ifdef SUPERSTEP_LZ4
-#include <lz4.h>
-#endif
 
 #include <algorithm>
 #include <cstring>
 
 #include "superstep/base/error.h"
 #include "superstep/file/check.h"
+#include "superstep/file/packing/packing.h"
 #include "superstep/file/records/crc32c.h"
 
 namespace superstep::data::zarr {
@@ -23,43 +17,6 @@ using Bytes = std::span<const std::byte>;
 
 [[noreturn]] void damaged(const std::string& where, const char* words) {
   throw Error(ErrorCode::bad_file, fmt::format("is damaged: {}", words), where);
-}
-
-// zlib's stream or gzip's.
-void inflate_into(Bytes packed, std::span<std::byte> to, const std::string& where) {
-  z_stream stream{};
-  constexpr int either = 32 + MAX_WBITS;  // by the header
-  if (inflateInit2(&stream, either) != Z_OK)
-    throw Error(ErrorCode::out_of_memory, "no memory to unpack it", where);
-  stream.next_in = reinterpret_cast<Bytef*>(const_cast<std::byte*>(packed.data()));
-  stream.avail_in = static_cast<uInt>(packed.size());
-  stream.next_out = reinterpret_cast<Bytef*>(to.data());
-  stream.avail_out = static_cast<uInt>(to.size());
-  const int state = inflate(&stream, Z_FINISH);
-  inflateEnd(&stream);
-  if (state != Z_STREAM_END || stream.avail_out != 0) damaged(where, "its stream is not what it should be");
-}
-
-void zstd_into([[maybe_unused]] Bytes packed, [[maybe_unused]] std::span<std::byte> to,
-               const std::string& where) {
-#ifdef SUPERSTEP_ZSTD
-  if (ZSTD_decompress(to.data(), to.size(), packed.data(), packed.size()) != to.size())
-    damaged(where, "its stream is not what it should be");
-#else
-  throw Error(ErrorCode::unsupported, "is packed by zstd, which this program was built without", where);
-#endif
-}
-
-void lz4_into([[maybe_unused]] Bytes packed, [[maybe_unused]] std::span<std::byte> to,
-              const std::string& where) {
-#ifdef SUPERSTEP_LZ4
-  const int got =
-      LZ4_decompress_safe(reinterpret_cast<const char*>(packed.data()), reinterpret_cast<char*>(to.data()),
-                          static_cast<int>(packed.size()), static_cast<int>(to.size()));
-  if (got != static_cast<int>(to.size())) damaged(where, "its stream is not what it should be");
-#else
-  throw Error(ErrorCode::unsupported, "is packed by lz4, which this program was built without", where);
-#endif
 }
 
 std::uint32_t number_at(Bytes bytes, std::size_t at, const std::string& where) {
@@ -126,9 +83,9 @@ class Blosc {
       return;
     }
     switch (flags_ >> 5) {
-      case 1: return lz4_into(packed, to, where_);
-      case 3: return inflate_into(packed, to, where_);
-      case 4: return zstd_into(packed, to, where_);
+      case 1: return unpack_into(Packing::lz4, packed, to, where_);
+      case 3: return unpack_into(Packing::deflate, packed, to, where_);
+      case 4: return unpack_into(Packing::zstd, packed, to, where_);
       default:
         throw Error(ErrorCode::unsupported,
                     flags_ >> 5 == 0 ? "is packed by Blosc's blosclz, which is not read"
@@ -154,12 +111,7 @@ class Blosc {
 
 }  // namespace
 
-bool is_known([[maybe_unused]] Codec codec) {
-#ifndef SUPERSTEP_ZSTD
-  if (codec == Codec::zstd) return false;
-#endif
-  return true;
-}
+bool is_known(Codec codec) { return codec != Codec::zstd || is_built_in(Packing::zstd); }
 
 std::vector<std::byte> unpack(Codec codec, Bytes packed, std::size_t size, const std::string& where) {
   if (codec == Codec::none || codec == Codec::checksum) {
@@ -171,8 +123,8 @@ std::vector<std::byte> unpack(Codec codec, Bytes packed, std::size_t size, const
   }
   require_plausible_ratio(static_cast<double>(size), static_cast<double>(packed.size()), where);
   std::vector<std::byte> bytes(size);
-  if (codec == Codec::deflate) inflate_into(packed, bytes, where);
-  if (codec == Codec::zstd) zstd_into(packed, bytes, where);
+  if (codec == Codec::deflate) unpack_into(Packing::deflate, packed, bytes, where);
+  if (codec == Codec::zstd) unpack_into(Packing::zstd, packed, bytes, where);
   if (codec == Codec::blosc) Blosc(packed, size, where).unpack(bytes);
   return bytes;
 }

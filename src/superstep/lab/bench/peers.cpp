@@ -48,9 +48,8 @@ void write_scripts(const fs::path& folder) {
   }
 }
 
-std::vector<std::string> command_of(const PeerSettings& settings, const fs::path& folder) {
-  std::vector<std::string> words{settings.python, (folder / "file_peer.py").string(),
-                                 fs::absolute(settings.file).string()};
+std::vector<std::string> arguments_of(const PeerSettings& settings) {
+  std::vector<std::string> words{fs::absolute(settings.file).string()};
   words.insert(words.end(),
                {"--engine", settings.engine, "--batch", std::to_string(settings.batch), "--threads",
                 std::to_string(settings.threads), "--precision", settings.precision});
@@ -65,10 +64,17 @@ const std::vector<std::string>& peer_engines() {
   return engines;
 }
 
-Peer::Peer(const PeerSettings& settings) : Peer(settings.engine) {
+Peer::Peer(const PeerSettings& settings)
+    : Peer(settings.python, settings.engine, "file_peer.py", arguments_of(settings)) {}
+
+Peer::Peer(const std::string& python, std::string name, const std::string& script,
+           const std::vector<std::string>& arguments)
+    : Peer(std::move(name)) {
   folder_ = make_folder();
   write_scripts(folder_);
-  if (!start(settings)) return;
+  std::vector<std::string> command{python, (folder_ / script).string()};
+  command.insert(command.end(), arguments.begin(), arguments.end());
+  if (!start(command)) return;
   const std::string first = read_line();
   const std::string kind = first.substr(0, first.find(' '));
   const std::string rest = first.size() > kind.size() ? first.substr(kind.size() + 1) : "";
@@ -76,9 +82,8 @@ Peer::Peer(const PeerSettings& settings) : Peer(settings.engine) {
   if (said.is_object() && said.contains("contender") && said["contender"].is_string())
     name_ = said["contender"].get<std::string>();
   else
-    why_not_ = kind == "absent" || kind == "error"
-                   ? fmt::format("{}: {}", kind, rest)
-                   : fmt::format("absent: {} ended without a word", settings.python);
+    why_not_ = kind == "absent" || kind == "error" ? fmt::format("{}: {}", kind, rest)
+                                                   : fmt::format("absent: {} ended without a word", python);
 }
 
 Peer::~Peer() {
@@ -92,13 +97,11 @@ Peer::~Peer() {
 }
 
 // Both ways over one socket, on which a peer that has ended raises no signal.
-bool Peer::start(const PeerSettings& settings) {
+bool Peer::start(const std::vector<std::string>& command) {
   int ends[2];
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
-    throw Error(ErrorCode::io, fmt::format("cannot talk to a process: {}", std::strerror(errno)),
-                settings.engine);
+    throw Error(ErrorCode::io, fmt::format("cannot talk to a process: {}", std::strerror(errno)), engine_);
   to_ = ends[0];
-  const std::vector<std::string> command = command_of(settings, folder_);
   const std::vector<char*> words = words_of(command);
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
@@ -110,7 +113,7 @@ bool Peer::start(const PeerSettings& settings) {
   close(ends[1]);
   if (failure == 0) return true;
   process_ = -1;
-  why_not_ = fmt::format("absent: {} cannot be started: {}", settings.python, std::strerror(failure));
+  why_not_ = fmt::format("absent: {} cannot be started: {}", command[0], std::strerror(failure));
   return false;
 }
 
@@ -145,7 +148,7 @@ double Peer::run(std::int64_t calls) {
   double seconds = 0;
   if (!(words >> kind >> seconds) || kind != "times")
     throw Error(ErrorCode::io, answer.empty() ? "the peer ended" : fmt::format("the peer said '{}'", answer),
-                engine_, "leave out --peers");
+                engine_, "leave it out (--peers, --against)");
   return seconds * static_cast<double>(calls);
 }
 

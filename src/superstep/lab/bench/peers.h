@@ -29,6 +29,9 @@ class Peer {
   // Starts it and waits until it has opened the file, or has said why it cannot: then it is not ready.
   // Throws Error (interrupted) when the user wants to stop, Error (io) when the system gives no folder.
   explicit Peer(const PeerSettings& settings);
+  // The same of another script of bench/peers that this program carries.
+  Peer(const std::string& python, std::string name, const std::string& script,
+       const std::vector<std::string>& arguments);
   ~Peer();
   Peer(const Peer&) = delete;
   Peer& operator=(const Peer&) = delete;
@@ -43,7 +46,7 @@ class Peer {
  private:
   // Made whole first, so that what the rest of its making leaves behind is cleared away, however that ends.
   explicit Peer(std::string engine) : engine_(std::move(engine)) {}
-  bool start(const PeerSettings& settings);
+  bool start(const std::vector<std::string>& command);
   std::string ask(const std::string& line);  // its answer, without the end of the line
   std::string read_line();
 

@@ -13,6 +13,7 @@
 #include "superstep/lab/bench/primitive_run.h"
 #include "superstep/lab/machine/host_times.h"
 #include "superstep/lab/machine/peak_kernels.h"
+#include "superstep/lab/machine/product_sizes.h"
 #include "superstep/lab/machine/rates.h"
 #include "superstep/lab/measure/protocol.h"
 #include "superstep/lab/processor/kernel_measurement.h"
@@ -25,10 +26,6 @@ namespace {
 constexpr int peak_trials = 40;
 
 // Products of our own engine, by size: what it reaches of the peak, and from which size on.
-struct ProductRates {
-  std::vector<double> flops, rates;  // by size, ascending
-};
-
 ProductRates measure_products(int threads) {
   // Seconds: half of one a size, at most.
   const Protocol protocol{.warm_up_calls = 3,
@@ -46,19 +43,6 @@ ProductRates measure_products(int threads) {
     found.rates.push_back(corrected_flops(primitive) / measured.summary.min);
   }
   return found;
-}
-
-// The size, in FLOP, where the rate passes half of the best: interpolated between sizes on logarithms.
-double half_rate_flops(const ProductRates& products) {
-  const double half = std::ranges::max(products.rates) / 2;
-  for (std::size_t i = 0; i < products.rates.size(); ++i) {
-    if (products.rates[i] < half) continue;
-    if (i == 0) return products.flops[0];
-    const double share = (half - products.rates[i - 1]) / (products.rates[i] - products.rates[i - 1]);
-    return std::exp(std::log(products.flops[i - 1]) +
-                    share * std::log(products.flops[i] / products.flops[i - 1]));
-  }
-  return products.flops.back();
 }
 
 class HostMeasurement {
@@ -228,8 +212,8 @@ std::string quoted(const std::string& text) {
 }
 
 std::string line_of(const HostQuantity& q) {
-  std::string line = fmt::format("{} = {{ value = {:.6g}, unit = {}, kind = \"ME\", source = \"HOST\"",
-                                 q.name, q.value, quoted(q.unit));
+  std::string line = fmt::format("{} = {{ value = {:.6g}, unit = {}, kind = {}, source = {}", q.name, q.value,
+                                 quoted(q.unit), quoted(q.kind), q.kind == "ME" ? "\"HOST\"" : "\"\"");
   // Rounded outwards, so that the range holds the value as it is written.
   line += fmt::format(", range = [{:.6g}, {:.6g}]", std::min(q.low, q.value) * (1 - 1e-5),
                       std::max(q.high, q.value) * (1 + 1e-5));
@@ -266,9 +250,11 @@ std::string to_toml(const HostMachine& machine) {
       "one.\n");
   text += fmt::format("id = {}\nname = {}\nstyle = \"kernel-by-kernel\"\n\n[sources]\n", quoted(machine.id),
                       quoted(machine.name));
-  text += fmt::format("HOST = {}\n\n[constants]\n",
-                      quoted(fmt::format("measured on {} at {}{}", machine.host, machine.date,
-                                         machine.busy ? ", while it had other work to do" : "")));
+  text +=
+      fmt::format("HOST = {}\n\n[constants]\n",
+                  quoted(fmt::format("measured on {}{}{} at {}{}", machine.host,
+                                     machine.through.empty() ? "" : " through ", machine.through,
+                                     machine.date, machine.busy ? ", while it had other work to do" : "")));
   for (const HostQuantity& constant : machine.constants) text += line_of(constant);
   text += "\n# Everything that was measured; a suffix _N is the number of threads.\n[measured]\n";
   for (const HostQuantity& quantity : machine.measured) text += line_of(quantity);

@@ -15,11 +15,13 @@ struct HostQuantity {
   std::string name, unit;
   double value = 0, low = 0, high = 0;  // the best trial, and the range from it to the median
   std::string note;
+  std::string kind = "ME";  // or GU: a guess, where nothing says it
 };
 
 struct HostMachine {
   std::string id, name;                 // "mybox"; the processor's model
   std::string host, date;               // for the sources
+  std::string through;                  // of a device: its plug-in; empty: the processor itself
   bool busy = false;                    // the machine had other work to do meanwhile
   std::vector<HostQuantity> constants;  // of a machine file's style "kernel-by-kernel"
   std::vector<HostQuantity> measured;   // everything that was measured

@@ -46,6 +46,12 @@ std::string MachineFacts::generation() const {
   return vendor() + " " + narrowest;
 }
 
+void complete(MachineFacts& facts) {
+  constexpr double core_flops = 32;  // two units of eight f32, a multiply and an add each
+  if (facts.style == "processor" && facts.peak_f32 == 0)
+    facts.peak_f32 = core_flops * facts.processors * facts.clock;
+}
+
 double bytes_of_type(std::string_view type) {
   if (type == "fp32" || type == "tf32" || type == "f32") return 4;
   return type == "fp8" || type == "bfp8" || type == "int8" ? 1 : 2;

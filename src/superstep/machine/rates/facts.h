@@ -25,6 +25,9 @@ struct MachineFacts {
   std::string generation() const;  // vendor and the narrowest type of its matrix units: "NVIDIA fp8"
 };
 
+// Where a processor's sheet has no peak: two fused multiply-adds of 256 bits a cycle and core.
+void complete(MachineFacts& facts);
+
 double bytes_of_type(std::string_view type);
 
 // Of a machine file.

@@ -1,5 +1,5 @@
-// The constants and the measured kernels that the program has: machines/rates/laws.csv and kernels.csv, which
-// `superstep validate --tables DIR --keep-rates FOLDER` writes.
+// The constants and the measured kernels that the program has: machines/rates/laws.csv, factors.csv and
+// kernels.csv, which `superstep validate --tables DIR --keep-rates FOLDER` writes.
 #pragma once
 
 #include <string>
@@ -10,12 +10,14 @@
 
 namespace superstep::machine {
 
-// Texts of both files, of all laws together. Kernels are those that may be kept.
+// Texts of the three files, of all laws together. Kernels are those that may be kept.
 std::string laws_text(const std::vector<const FittedLaws*>& laws);
+std::string factors_text(const std::vector<const FittedLaws*>& laws);
 std::string kernels_text(const std::vector<const FittedLaws*>& laws);
 
 // What such texts say; `where` stands in messages. Throws Error (bad_file), naming the line.
 void read_laws(std::string_view text, const std::string& where, FittedLaws& to);
+void read_factors(std::string_view text, const std::string& where, FittedLaws& to);
 void read_kernels(std::string_view text, const std::string& where, FittedLaws& to);
 
 // Those of the program.

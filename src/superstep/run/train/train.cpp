@@ -16,7 +16,7 @@
 #include "superstep/base/text.h"
 #include "superstep/base/thread_pool.h"
 #include "superstep/file/source/sample_rows.h"
-#include "superstep/record/environment.h"
+#include "superstep/run/environment.h"
 #include "superstep/run/model.h"
 #include "superstep/run/quality.h"
 #include "superstep/run/ranks/communicator.h"
@@ -241,6 +241,14 @@ class Training {
           ErrorCode::invalid_argument,
           fmt::format("a batch of {} cannot be divided over {} ranks", settings_.batch, world_.size()),
           "--batch", "choose a multiple of the number of ranks");
+    if (settings_.devices > 1 && world_.size() > 1)
+      throw Error(ErrorCode::unsupported, "a rank trains on one device", "--replicas",
+                  "leave it away, or start one rank");
+    if (settings_.batch % settings_.devices != 0)
+      throw Error(
+          ErrorCode::invalid_argument,
+          fmt::format("a batch of {} cannot be divided over {} devices", settings_.batch, settings_.devices),
+          "--batch", "choose a multiple of the number of --replicas");
   }
 
   // Who asks for what a metric decides must have samples that give one.
@@ -257,11 +265,13 @@ class Training {
   void compile() {
     const Progress phase = Progress::phase("compiling " + settings_.workload);
     const target::Target& target = target::find_target(settings_.target);
-    target::CompileOptions plan{.batch = settings_.batch / world_.size(),
-                                .micro_batch = micro_batch(),
-                                .threads = settings_.replicas,
-                                .memory_limit = static_cast<std::size_t>(settings_.memory_limit),
-                                .parts = exchange_.parts()};
+    target::CompileOptions plan{
+        .batch = settings_.batch / world_.size(),
+        .micro_batch = micro_batch(),
+        .threads = settings_.replicas,
+        .memory_limit = static_cast<std::size_t>(settings_.memory_limit),
+        .parts = exchange_.parts(),
+        .chips = {.replicas = settings_.devices, .divide_states = settings_.divide_parameters}};
     if (options_.tune && plan.micro_batch == 0) {
       const Tuning tuning = tune_training(target, model_, *task_, plan);
       // Into the run's configuration, so that a resumed run has the same bits.
@@ -294,7 +304,7 @@ class Training {
     world_.barrier();
     // The end of an epoch that is made again is logged again: what a sitting that was killed said of it goes.
     const std::int64_t logged = stopped_before_its_epoch_ended() ? state_.step - 1 : state_.step;
-    keeper_.begin(to_json(settings_), logged, record::environment_record(settings_.replicas));
+    keeper_.begin(to_json(settings_), logged, environment_of(settings_.target, settings_.replicas));
   }
 
   // What the model will be asked later is held against what it learnt from; what is odd about that is told.

@@ -29,6 +29,7 @@ constexpr std::array<std::pair<std::string_view, const char*>, 30> kept_options{
     {"--batch", "batch"},
     {"--micro-batch", "micro_batch"},
     {"--memory-limit", "memory_limit"},
+    {"--shard", "shard"},
     {"--on", "backend"},
     {"--precision", "precision"},
     {"--recipe", "recipe"},
@@ -64,6 +65,7 @@ TrainSettings extended(TrainSettings kept, const Extension& extension) {
   if (extension.steps) kept.steps = *extension.steps;
   if (extension.until) kept.until = extension.until;
   if (extension.replicas) kept.replicas = *extension.replicas;
+  if (extension.devices) kept.devices = *extension.devices;
   return kept;
 }
 
@@ -84,7 +86,7 @@ void refuse_changes(const TrainSettings& kept, const TrainSettings& asked, std::
                     words(before[member]), words(now[member])),
         std::string(option),
         "leave it away, or begin a new run with --out; what can change is --epochs, --steps, --until, "
-        "--threads and --checkpoint-seconds");
+        "--threads, --replicas and --checkpoint-seconds");
   }
 }
 

@@ -10,12 +10,12 @@
 
 namespace superstep::run {
 
-// How far a resumed run goes and on how many threads. What is empty stays as it was.
+// How far a resumed run goes, and on how many threads and devices. What is empty stays as it was.
 struct Extension {
   std::optional<double> epochs;  // lifts a limit of steps that is not given anew
   std::optional<std::int64_t> steps;
   std::optional<Until> until;
-  std::optional<int> replicas;
+  std::optional<int> replicas, devices;
 };
 TrainSettings extended(TrainSettings kept, const Extension& extension);
 

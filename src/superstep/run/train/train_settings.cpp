@@ -7,10 +7,21 @@
 
 #include "superstep/base/error.h"
 #include "superstep/run/train/schedule_text.h"
+#include "superstep/target/pjrt/pjrt.h"
 
 namespace superstep::run {
 
 using nlohmann::json;
+
+void require_devices(const TrainSettings& settings) {
+  const bool several = settings.devices > 1 || settings.divide_parameters;
+  if (several && !target::pjrt::find_device_target(settings.target))
+    throw Error(ErrorCode::unsupported, "batches and parameters are divided among devices behind a plug-in",
+                settings.target, "train on cuda, tpu, ...: superstep list devices");
+  if (settings.divide_parameters && settings.devices == 1)
+    throw Error(ErrorCode::invalid_argument, "there is one device to keep all parameters", settings.target,
+                "give it several: --replicas");
+}
 
 json to_json(const TrainSettings& s) {
   json object{{"schema", "superstep-run/1"},
@@ -36,6 +47,8 @@ json to_json(const TrainSettings& s) {
               {"micro_batch", s.micro_batch},
               {"memory_limit", s.memory_limit},
               {"replicas", s.replicas},
+              {"devices", s.devices},
+              {"shard", s.divide_parameters ? "parameters" : ""},
               {"epochs", s.epochs},
               {"steps", s.steps},
               {"optimizer", s.optimizer},
@@ -77,6 +90,8 @@ TrainSettings train_settings_from_json(const json& object) {
     s.micro_batch = object.at("micro_batch");
     s.memory_limit = object.value("memory_limit", std::int64_t{0});  // absent from older files
     s.replicas = object.at("replicas");
+    s.devices = object.value("devices", 1);  // absent from older files, with what is divided
+    s.divide_parameters = object.value("shard", "") == "parameters";
     s.epochs = object.at("epochs");
     s.steps = object.at("steps");
     s.optimizer = object.at("optimizer");

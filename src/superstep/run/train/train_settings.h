@@ -30,9 +30,13 @@ struct TrainSettings {
   bool crop = false;                 // of larger pictures than the model takes the middle is taken
   std::filesystem::path tokenizer;   // that makes tokens of the data, which are texts; empty: they are none
   std::int64_t samples = 0;
-  std::int64_t batch = 0;         // 0: the workload's own
-  std::int64_t micro_batch = 0;   // 0: the target chooses
-  int replicas = 1;               // threads, each with a replica
+  std::int64_t batch = 0;        // 0: the workload's own
+  std::int64_t micro_batch = 0;  // 0: the target chooses
+  int replicas = 1;              // threads, each with a replica
+  // Of targets whose devices lie behind a plug-in: so many share each batch, and `divide_parameters` leaves a
+  // part of the parameters and moments with each.
+  int devices = 1;
+  bool divide_parameters = false;
   std::int64_t memory_limit = 0;  // bytes of the plan; 0: none
   double epochs = 0;       // 0: the workload's own; of the schedule, even if `steps` or `until` stop earlier
   std::int64_t steps = 0;  // stop after so many; 0: after the epochs
@@ -48,6 +52,10 @@ struct TrainSettings {
   std::uint64_t seed = 1;
   int batch_norm_span = 1;  // neighbouring ranks whose batches a normalisation's statistics are taken of
 };
+// Throws Error where several devices, or divided parameters, are asked of a target that has none
+// (unsupported), or parameters are to be divided over one (invalid_argument).
+void require_devices(const TrainSettings& settings);
+
 nlohmann::json to_json(const TrainSettings& settings);
 // Of values that make no sense whatever the workload is. Throws Error (invalid_argument), which names the
 // option.

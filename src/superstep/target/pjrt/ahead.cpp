@@ -89,7 +89,7 @@ Topology topology_of(const Library& library, const AbsentDevice& device) {
 
 Compiled compiled_for(const Library& library, const Topology& topology, const std::string& text) {
   const abi::Program program = program_of(text);
-  const std::string options = compile_options(false);
+  const std::string options = compile_options({});
   abi::CompileArgs args{.topology = topology.get(),
                         .program = &program,
                         .options = options.data(),

@@ -16,25 +16,62 @@ namespace {
 // Larger constants do not go through the program's text: 64 numbers of 8 bytes are a line of it.
 constexpr std::size_t most_bytes_of_text = 512;
 
-std::size_t bytes_of(const graph::ValueType& type) {
-  return static_cast<std::size_t>(type.shape.element_count()) * size_in_bytes(type.element);
+// Where a program is compiled for one device that is not the first, it is compiled for any, and a call says
+// which.
+std::optional<std::size_t> named_device(const Place& place) {
+  return place.count > 1 || place.first == 0 ? std::nullopt : std::optional(place.first);
 }
 
-std::optional<std::size_t> named_device(const Place& place) {
-  return place.device == 0 ? std::nullopt : std::optional(place.device);
+stablehlo::Sharding sharding_of(const graph::Graph& graph, const CompileOptions& options, int devices) {
+  stablehlo::Sharding sharding{.devices = devices};
+  if (devices == 1) return sharding;
+  const auto rows = [&](graph::ValueId id) {
+    return stablehlo::axis_of_rows(graph.type(id).shape, options.batch, devices);
+  };
+  for (graph::ValueId id : graph.inputs()) sharding.inputs.push_back(rows(id));
+  for (const graph::Output& output : graph.outputs()) sharding.outputs.push_back(rows(output.value));
+  for (graph::ValueId id : graph.states())
+    sharding.states.push_back(options.chips.divide_states
+                                  ? stablehlo::axis_of_parameter(graph.type(id).shape, devices)
+                                  : stablehlo::whole);
+  return sharding;
+}
+
+int axis_in(const std::vector<int>& axes, std::size_t index) {
+  return axes.empty() ? stablehlo::whole : axes[index];
+}
+
+// The result with that number, of every device.
+std::vector<const Buffer*> result_of(const Client::Ran& ran, std::size_t index) {
+  std::vector<const Buffer*> by_device;
+  for (const std::vector<Buffer>& results : ran.results) by_device.push_back(&results[index]);
+  return by_device;
 }
 
 }  // namespace
 
 DeviceExecutable::DeviceExecutable(graph::Graph graph, BatchedPorts ports, const CompileOptions& options,
-                                   Place place)
-    : graph_(std::move(graph)), ports_(std::move(ports)), options_(options), place_(place) {
+                                   const Place& place, std::shared_ptr<DeviceStates> states)
+    : graph_(std::move(graph)),
+      ports_(std::move(ports)),
+      options_(options),
+      place_(place),
+      sharding_(sharding_of(graph_, options, static_cast<int>(place.count))),
+      states_(std::move(states)) {
   const Stopwatch watch;
+  compile(place_);
+  if (!states_) states_ = std::make_shared<DeviceStates>(graph_, sharding_.states, place_);
+  compile_seconds_ = watch.seconds();
+}
+
+void DeviceExecutable::compile(const Place& place) {
   const stablehlo::Program program =
-      stablehlo::write_program(graph_, {.constants_as_arguments_above = most_bytes_of_text});
+      stablehlo::write_program(graph_, {.constants_as_arguments_above = most_bytes_of_text,
+                                        .first_row = options_.parts.index * options_.batch,
+                                        .sharding = &sharding_});
   refusals_ = program.refusals;
-  const Client& client = *place_.client;
-  loaded_ = client.compile(program.text, named_device(place_).has_value());
+  const Client& client = *place.client;
+  loaded_ = client.compile(program.text, {.devices = place.count, .any = named_device(place).has_value()});
   if (client.library().has(abi::Function::executable_memory_stats))
     memory_ = memory_need(client.library(), client.compiled_of(loaded_));
   if (options_.memory_limit > 0 && memory_.bytes() > static_cast<std::int64_t>(options_.memory_limit))
@@ -43,20 +80,16 @@ DeviceExecutable::DeviceExecutable(graph::Graph graph, BatchedPorts ports, const
                             format_bytes(static_cast<double>(memory_.bytes())),
                             format_bytes(static_cast<double>(options_.memory_limit))),
                 graph_.name(), "use a smaller --batch");
-  for (graph::ValueId id : graph_.states()) {
-    const graph::Value& value = graph_.value(id);
-    states_.push_back({value.name, value.type, copied(value.data)});
-  }
   for (graph::ValueId id : program.changed) {
     const auto found = std::ranges::find(graph_.states(), id);
     changed_.push_back(static_cast<std::size_t>(found - graph_.states().begin()));
   }
   for (graph::ValueId id : program.constants) {
-    constants_.push_back(copied(graph_.value(id).data));
-    constant_bytes_ += bytes_of(graph_.type(id));
+    const Tensor& data = graph_.value(id).data;
+    constants_.push_back(Sent(place, data, stablehlo::whole).buffers());
+    constant_bytes_ += data.byte_count();
   }
   require_results(client);
-  compile_seconds_ = watch.seconds();
 }
 
 // Results are written where there is room for so many.
@@ -69,31 +102,6 @@ void DeviceExecutable::require_results(const Client& client) const {
                 client.library().name());
 }
 
-Buffer DeviceExecutable::copied(const Tensor& tensor) const {
-  Client::Upload upload = place_.client->upload(tensor, place_.device);
-  place_.client->await(upload.done, "copying to the device");
-  return std::move(upload.buffer);
-}
-
-void DeviceExecutable::require_states() const {
-  if (lost_)
-    throw Error(ErrorCode::io, "an earlier run failed, and what the device held is lost",
-                place_.client->library().name(), "start again from the last checkpoint: --resume");
-}
-
-std::vector<Client::Upload> DeviceExecutable::uploads(std::span<const Tensor> inputs) const {
-  std::vector<Client::Upload> result;
-  for (const Tensor& input : inputs) result.push_back(place_.client->upload(input, place_.device));
-  return result;
-}
-
-void DeviceExecutable::download(std::span<Buffer> results, std::span<Tensor> outputs) const {
-  std::vector<Event> events;
-  for (std::size_t i = 0; i < outputs.size(); ++i)
-    if (outputs[i].element_count() > 0) events.push_back(place_.client->download(results[i], outputs[i]));
-  for (const Event& event : events) place_.client->await(event, "running the program");
-}
-
 std::size_t DeviceExecutable::result_count() const {
   return ports_.outputs.size() + changed_.size() + (refusals_.empty() ? 0 : 1);
 }
@@ -104,59 +112,45 @@ void DeviceExecutable::raise_refusal(const Tensor& truths) const {
     if (truths.at(static_cast<std::int64_t>(i)) != 0) throw Error(ErrorCode::invalid_argument, refusals_[i]);
 }
 
+std::vector<std::vector<abi::PjrtBuffer*>> DeviceExecutable::arguments(std::span<const Sent> inputs) const {
+  std::vector<std::vector<abi::PjrtBuffer*>> arguments(place_.count);
+  for (std::size_t device = 0; device < place_.count; ++device) {
+    for (const Sent& input : inputs) arguments[device].push_back(input.on(device));
+    for (std::size_t i = 0; i < states_->size(); ++i)
+      arguments[device].push_back(states_->at(i).buffers[device].get());
+    for (const std::vector<Buffer>& constant : constants_)
+      arguments[device].push_back(constant[device].get());
+  }
+  return arguments;
+}
+
+void DeviceExecutable::take_states(Client::Ran& ran) {
+  for (std::size_t i = 0; i < changed_.size(); ++i)
+    for (std::size_t device = 0; device < place_.count; ++device)
+      states_->at(changed_[i]).buffers[device] = std::move(ran.results[device][ports_.outputs.size() + i]);
+}
+
 void DeviceExecutable::run(std::span<const Tensor> inputs, std::span<Tensor> outputs) {
   check_ports("input", ports_.inputs, inputs);
   check_ports("output", ports_.outputs, outputs);
-  require_states();
-  const std::vector<Client::Upload> given = uploads(inputs);
-  std::vector<abi::PjrtBuffer*> arguments;
-  for (const Client::Upload& upload : given) arguments.push_back(upload.buffer.get());
-  for (const Slot& state : states_) arguments.push_back(state.buffer.get());
-  for (const Buffer& constant : constants_) arguments.push_back(constant.get());
-  lost_ = !changed_.empty();  // until the run is through
-  Client::Ran ran = place_.client->execute(loaded_, arguments, result_count(), named_device(place_));
-  const std::span<Buffer> results(ran.results);
-  for (std::size_t i = 0; i < changed_.size(); ++i)
-    states_[changed_[i]].buffer = std::move(results[outputs.size() + i]);
+  states_->require();
+  const Client& client = *place_.client;
+  std::vector<Sent> given;
+  for (std::size_t i = 0; i < inputs.size(); ++i)
+    given.emplace_back(place_, inputs[i], axis_in(sharding_.inputs, i));
+  if (!changed_.empty()) states_->lose();  // until the run is through
+  Client::Ran ran = client.execute(loaded_, arguments(given), result_count(), named_device(place_));
+  take_states(ran);
+  Received received(place_);
   Tensor truths(ElementType::boolean, {static_cast<std::int64_t>(refusals_.size())});
-  if (!refusals_.empty()) download(results.last(1), std::span(&truths, 1));
-  download(results.first(outputs.size()), outputs);
-  place_.client->await(ran.complete, "running the program");
-  for (const Client::Upload& upload : given) place_.client->await(upload.done, "copying to the device");
+  if (!refusals_.empty()) received.add(result_of(ran, result_count() - 1), truths, stablehlo::whole);
+  for (std::size_t i = 0; i < outputs.size(); ++i)
+    received.add(result_of(ran, i), outputs[i], axis_in(sharding_.outputs, i));
+  received.await("running the program");
+  for (const Event& event : ran.complete) client.await(event, "running the program");
+  for (const Sent& input : given) input.await();
   raise_refusal(truths);
-  lost_ = false;
-}
-
-std::vector<std::string> DeviceExecutable::state_names() const {
-  std::vector<std::string> names;
-  for (const Slot& state : states_) names.push_back(state.name);
-  return names;
-}
-
-DeviceExecutable::Slot& DeviceExecutable::slot(std::string_view name) {
-  const auto found = std::ranges::find(states_, name, &Slot::name);
-  if (found != states_.end()) return *found;
-  throw Error(ErrorCode::invalid_argument, "there is no such state", std::string(name),
-              unknown_name_hint(name, state_names()));
-}
-
-Tensor DeviceExecutable::state(std::string_view name) const {
-  require_states();
-  const Slot& found = const_cast<DeviceExecutable*>(this)->slot(name);
-  Tensor tensor(found.type.element, found.type.shape);
-  if (tensor.element_count() > 0)
-    place_.client->await(place_.client->download(found.buffer, tensor), "copying from the device");
-  return tensor;
-}
-
-void DeviceExecutable::set_state(std::string_view name, const Tensor& value) {
-  Slot& found = slot(name);
-  const graph::ValueType given{value.type(), value.shape()};
-  if (given != found.type)
-    throw Error(ErrorCode::invalid_argument,
-                fmt::format("is {}, the model wants {}", to_string(given), to_string(found.type)),
-                "state " + found.name);
-  found.buffer = copied(value);
+  states_->keep();
 }
 
 PlanSummary DeviceExecutable::summary() const {
@@ -165,7 +159,8 @@ PlanSummary DeviceExecutable::summary() const {
   summary.compile_seconds = compile_seconds_;
   summary.activation_bytes = static_cast<std::size_t>(std::max<std::int64_t>(memory_.temporaries, 0));
   summary.constant_bytes = constant_bytes_;
-  for (const Slot& state : states_) summary.state_bytes += bytes_of(state.type);
+  summary.state_bytes = states_->bytes();
+  summary.devices = static_cast<int>(place_.count);
   for (const graph::Node& node : graph_.nodes()) {
     const op::Cost cost = op::cost(graph_, node);
     const bool lowered = stablehlo::find_lowering(node.op) != nullptr;

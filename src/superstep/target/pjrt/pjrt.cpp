@@ -10,6 +10,7 @@
 #include "superstep/base/text.h"
 #include "superstep/target/pjrt/executable.h"
 #include "superstep/target/pjrt/plugins.h"
+#include "superstep/target/pjrt/rank_executable.h"
 #include "superstep/transform/pipeline.h"
 
 namespace superstep::target::pjrt {
@@ -22,7 +23,7 @@ Place place_of(const std::filesystem::path& plugin, std::size_t device, const st
         ErrorCode::invalid_argument,
         fmt::format("there is no device {}; it has {}, counted from 0", device, client.devices().size()),
         name, "superstep list devices");
-  return {&client, device};
+  return {.client = &client, .first = device};
 }
 
 // Of "pjrt" without a path: the first plug-in that has a device. One that is installed without its device is
@@ -59,23 +60,68 @@ class DeviceTarget : public Target {
   PassTable passes() const override {
     return {.of_models = nullptr, .of_graphs = [](const PassUse&) { return stablehlo::program_passes(); }};
   }
+  Place used() const {
+    const std::lock_guard lock(mutex_);
+    return used_;
+  }
   std::unique_ptr<Executable> compile(const GraphAtBatch& model,
                                       const CompileOptions& options) const override {
-    refuse_parts(options, name());
-    refuse_chips(options, name());
+    refuse_stages(options);
+    if (options.parts.count > 1) return share_of_rank(model, options);
     BatchedPorts ports = batched_ports(model, options.batch, options.batch);
     graph::Graph graph = transform::run_passes(model(options.batch), stablehlo::program_passes());
-    return std::make_unique<DeviceExecutable>(std::move(graph), std::move(ports), options, place());
+    const Place place = shared_by(options.chips.replicas);
+    remember(place);
+    return std::make_unique<DeviceExecutable>(std::move(graph), std::move(ports), options, place);
   }
 
  private:
+  void refuse_stages(const CompileOptions& options) const {
+    const Chips& chips = options.chips;
+    if (chips.stages > 1 || chips.pipeline.size() > 1 || chips.accumulate > 1)
+      throw Error(ErrorCode::unsupported, "devices behind a plug-in share a batch, but no model's layers",
+                  name_, "leave --pipeline, --units and --accumulate away, or use --on gc200, bow or gc2");
+  }
+
+  // Ranks of a host have a device each, in turn.
+  std::unique_ptr<Executable> share_of_rank(const GraphAtBatch& model, const CompileOptions& options) const {
+    Place found = place();
+    found.first =
+        (found.first + static_cast<std::size_t>(options.parts.index)) % found.client->devices().size();
+    remember(found);
+    return std::make_unique<RankExecutable>(model, options, found);
+  }
+
+  // The first devices that there are, as many as there are replicas.
+  Place shared_by(int replicas) const {
+    Place found = place();
+    if (replicas <= 1) return found;
+    if (found.first > 0)
+      throw Error(ErrorCode::invalid_argument, "several replicas are on the first devices, not on one", name_,
+                  fmt::format("leave :{} away", found.first));
+    found.count = static_cast<std::size_t>(replicas);
+    if (const std::size_t there = found.client->devices().size(); found.count > there)
+      throw Error(ErrorCode::invalid_argument,
+                  fmt::format("{} replicas take a device each, and there {} {}", replicas,
+                              there == 1 ? "is" : "are", there),
+                  name_, "give fewer --replicas; superstep list devices");
+    return found;
+  }
+
   Place place() const {
     return is_open(choice_) ? first_place(choice_, name_)
                             : place_of(plugin_of(choice_), choice_.device, name_);
   }
 
+  void remember(const Place& place) const {
+    const std::lock_guard lock(mutex_);
+    if (place.count >= used_.count || place.client != used_.client) used_ = place;
+  }
+
   std::string name_;
   Choice choice_;
+  mutable std::mutex mutex_;
+  mutable Place used_;  // behind mutex_: what was compiled for last, or for more devices before
 };
 
 std::string versions_of(const Library& library) {
@@ -113,6 +159,25 @@ DeviceEntry entry_of(const Kind& kind) {
 }
 
 }  // namespace
+
+std::vector<DeviceFacts> devices_in_use(std::string_view target) {
+  const Target* const found = find_device_target(target);
+  const Place place = found ? static_cast<const DeviceTarget*>(found)->used() : Place{};
+  std::vector<DeviceFacts> devices;
+  if (!place.client) return devices;
+  const Client& client = *place.client;
+  for (std::size_t i = place.first; i < place.first + place.count; ++i) {
+    const auto memory = client.device_memory(i);
+    devices.push_back({.name = fmt::format("{}:{}", target.substr(0, target.find(':')), i),
+                       .kind = client.device_kind(i),
+                       .memory_bytes = memory ? memory->limit.value_or(0) : 0,
+                       .plugin = client.library().file().filename().string(),
+                       .versions = versions_of(client.library()),
+                       .platform = client.platform(),
+                       .platform_version = client.platform_version()});
+  }
+  return devices;
+}
 
 const Target* find_device_target(std::string_view name) {
   static std::mutex mutex;

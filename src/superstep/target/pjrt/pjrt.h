@@ -1,6 +1,8 @@
 // The target of every device that a PJRT plug-in drives: "pjrt" for the first there is, "cuda", "tpu", ...
 #pragma once
 
+#include <cstdint>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -26,5 +28,15 @@ struct DeviceEntry {
   std::string trouble;  // why it has no device, or what to install
 };
 std::vector<DeviceEntry> list_devices();
+
+// For records: the devices that graphs were compiled for in this process, for the target of that name. Empty
+// where there was none.
+struct DeviceFacts {
+  std::string name, kind;                  // "cuda:0", "NVIDIA H100 80GB HBM3"
+  std::int64_t memory_bytes = 0;           // 0: the plug-in does not say
+  std::string plugin, versions;            // its file's name; "PJRT 0.115, StableHLO 1.20.0"
+  std::string platform, platform_version;  // in the plug-in's words
+};
+std::vector<DeviceFacts> devices_in_use(std::string_view target);
 
 }  // namespace superstep::target::pjrt

@@ -1,5 +1,6 @@
 #include "superstep/target/pjrt/plugins.h"
 
+#include <dlfcn.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -43,6 +44,20 @@ void append_packages(const fs::path& prefix, std::vector<fs::path>& folders) {
       for (const char* packages : {"site-packages", "dist-packages"})
         if (std::error_code failure; fs::is_directory(python / packages, failure))
           folders.push_back(python / packages);
+}
+
+// The packages that a file is among: where this program or this library is part of a Python package.
+void append_packages_around(const fs::path& file, std::vector<fs::path>& folders) {
+  for (fs::path folder = file.parent_path(); folder.has_relative_path(); folder = folder.parent_path())
+    if (folder.filename() == "site-packages" || folder.filename() == "dist-packages")
+      folders.push_back(folder);
+}
+
+// Of the program or the library that this function is in.
+fs::path own_file() {
+  Dl_info info{};
+  return dladdr(reinterpret_cast<void*>(&own_file), &info) != 0 && info.dli_fname ? fs::path(info.dli_fname)
+                                                                                  : fs::path();
 }
 
 // Python's packages: of an active environment, of the user, of each Python on the path, of the system.
@@ -141,6 +156,8 @@ std::vector<fs::path> plugin_folders() {
   const fs::path program = fs::read_symlink("/proc/self/exe", failure);
   if (!failure && fs::is_directory(program.parent_path() / "plugins", failure))
     folders.push_back(program.parent_path() / "plugins");
+  append_packages_around(own_file(), folders);
+  append_packages_around(program, folders);
   append_python(folders);
   std::vector<fs::path> once;
   for (const fs::path& folder : folders)

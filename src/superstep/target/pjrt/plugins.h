@@ -31,8 +31,9 @@ struct Choice {
 std::optional<Choice> parse_choice(std::string_view text);
 
 // Where plug-ins are looked for, in order: SUPERSTEP_PJRT_PLUGINS (folders, joined by colons), the folder
-// `plugins` beside the program, which tools/setup-plugins fills, and Python's packages: those of an
-// environment that is active, of the user, of each Python on the path, of the system.
+// `plugins` beside the program, which tools/setup-plugins fills, and Python's packages: those that this is
+// one of itself, those of an environment that is active, of the user, of each Python on the path, of the
+// system.
 std::vector<std::filesystem::path> plugin_folders();
 std::optional<std::filesystem::path> find_plugin(const Kind& kind);
 

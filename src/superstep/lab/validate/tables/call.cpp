@@ -18,31 +18,45 @@ struct Primitive {
   std::string_view prefix;
   Make make;
 };
-constexpr std::array primitives{Primitive{"gemm_", product_call},     Primitive{"bgemm_", product_call},
-                                Primitive{"conv_", convolution_call}, Primitive{"rnn_", recurrent_call},
-                                Primitive{"lstm_", recurrent_call},   Primitive{"gru_", recurrent_call}};
+constexpr std::array primitives{Primitive{"gemm_", product_row},     Primitive{"bgemm_", product_row},
+                                Primitive{"conv_", convolution_row}, Primitive{"rnn_", recurrent_row},
+                                Primitive{"lstm_", recurrent_row},   Primitive{"gru_", recurrent_row}};
 
 bool is_model(const std::string& workload) {
   return workload.starts_with("onnx:") || workload.starts_with("llm:");
 }
 
+// What is known of a network by its operators, under its own name or the zoo's.
+const ModelFacts* by_operators(const std::string& name, const TableFacts& facts) {
+  constexpr std::string_view prefix = "onnx:";
+  const std::string published = name.starts_with(prefix) ? name.substr(prefix.size()) : name;
+  const auto key = std::pair(published, std::int64_t{0});
+  auto found = facts.zoo.find(key);
+  if (found == facts.zoo.end()) {
+    const auto sums = machine::known_network(published);
+    found = facts.zoo.emplace(key, sums ? ModelFacts{.kind = "model", .sums = *sums} : ModelFacts{}).first;
+  }
+  return found->second.sums.macs > 0 ? &found->second : nullptr;
+}
+
 // Facts of a table's model; of the zoo's own where the table has none. Null: nothing is known.
 const ModelFacts* model_of(const RowAt& row, const TableFacts& facts, const std::string& name) {
+  if (const ModelFacts* known = by_operators(name, facts)) return known;
   const auto stated = facts.models.find(name);
-  if (stated != facts.models.end() && (stated->second.macs > 0 || stated->second.layers > 0))
+  if (stated != facts.models.end() && (stated->second.sums.macs > 0 || stated->second.layers > 0))
     return &stated->second;
   const auto length = static_cast<std::int64_t>(number_behind(row.text("note"), "sequence length "));
-  const auto key = std::pair(name, length);
+  const auto key = std::pair("zoo " + name, length);
   auto found = facts.zoo.find(key);
   if (found == facts.zoo.end())
     found = facts.zoo.emplace(key, zoo_facts(name, length).value_or(ModelFacts{})).first;
-  if (found->second.macs > 0) return &found->second;
+  if (found->second.sums.macs > 0) return &found->second;
   return stated != facts.models.end() ? &stated->second : nullptr;
 }
 
 void fill(const RowAt& row, const TableFacts& facts, TableCall& call) {
   if (row.text("mode") == "collective") {
-    collective_call(row, call);
+    collective_row(row, call);
     return;
   }
   for (const Primitive& primitive : primitives)
@@ -57,11 +71,11 @@ void fill(const RowAt& row, const TableFacts& facts, TableCall& call) {
   if (is_model(call.model) && !model)
     call.reason = "no facts of the model " + call.model;
   else if (call.model.starts_with("llm:"))
-    language_call(row, *model, call);
+    language_row(row, *model, call);
   else if (model)
-    network_call(row, *model, call);
+    network_row(row, *model, call);
   else
-    vector_call(row, call);
+    vector_row(row, call);
 }
 
 }  // namespace
@@ -73,12 +87,12 @@ double number_behind(const std::string& note, std::string_view word) {
   return at == std::string::npos ? 0 : std::atof(note.c_str() + at + word.size());
 }
 
-void set_keys(const machine::MachineFacts& machine, const std::string& own, const std::string& shared,
-              TableCall& call) {
-  const std::string law = shared.substr(0, shared.find(' '));
-  call.call.keys = {fmt::format("{} | {}", own, machine.id),
-                    fmt::format("{} | {}", shared, machine.generation()),
-                    fmt::format("{} | {}", shared, machine.vendor()), law};
+void TableCall::take(machine::LawCall asked) {
+  law = std::move(asked);
+  family = law.family;
+  call = law.call;
+  peak_seconds = law.peak_seconds;
+  roofline_seconds = law.roofline_seconds;
 }
 
 TableCall call_of(const PublishedTable& table, std::size_t row, const TableFacts& facts) {
@@ -107,7 +121,8 @@ TableCall call_of(const PublishedTable& table, std::size_t row, const TableFacts
     return call;
   }
   call.call.seconds = call.is_rate ? call.amount / call.published : call.published / call.amount;
-  call.call.group = call.model;
+  // What must be several, lest a kind's constants are those of one: machines of kernels, else models.
+  call.call.group = call.call.place.empty() ? call.model : call.machine;
   call.call.may_be_kept =
       call.source.find("Apache-2.0") != std::string::npos || call.source.find("MIT") != std::string::npos;
   return call;

@@ -6,7 +6,7 @@
 
 #include "superstep/lab/validate/table.h"
 #include "superstep/lab/validate/tables/facts.h"
-#include "superstep/machine/rates/law.h"
+#include "superstep/machine/rates/call.h"
 
 namespace superstep::lab {
 
@@ -14,12 +14,15 @@ struct TableCall {
   std::string id, family;  // "products", "convolutions", "language generation", ...
   std::string model, machine, source, software, precision;
   machine::MeasuredCall call;  // its seconds are the published ones
+  machine::LawCall law;        // the question, without its seconds
   double published = 0;        // in the row's unit
   // value = amount / seconds of a rate, or amount x seconds of a time.
   double amount = 1;
   bool is_rate = false;
   double peak_seconds = 0, roofline_seconds = 0;  // of the facts alone
   std::string reason;                             // why it is not understood; empty: it is
+
+  void take(machine::LawCall law);  // family, terms and keys of a question
 
   bool understood() const { return reason.empty(); }
   double value_of(double seconds) const { return is_rate ? amount / seconds : amount * seconds; }
@@ -39,17 +42,13 @@ struct RowAt {
     return value > 0 ? value : otherwise;
   }
 };
-bool product_call(const RowAt& row, TableCall& call);
-bool convolution_call(const RowAt& row, TableCall& call);
-bool recurrent_call(const RowAt& row, TableCall& call);
-bool vector_call(const RowAt& row, TableCall& call);
-bool collective_call(const RowAt& row, TableCall& call);
-bool language_call(const RowAt& row, const ModelFacts& model, TableCall& call);
-bool network_call(const RowAt& row, const ModelFacts& model, TableCall& call);
-
-// The keys of a law at its levels: of the machine, its generation, its vendor, all.
-void set_keys(const machine::MachineFacts& machine, const std::string& own, const std::string& shared,
-              TableCall& call);
+bool product_row(const RowAt& row, TableCall& call);
+bool convolution_row(const RowAt& row, TableCall& call);
+bool recurrent_row(const RowAt& row, TableCall& call);
+bool vector_row(const RowAt& row, TableCall& call);
+bool collective_row(const RowAt& row, TableCall& call);
+bool language_row(const RowAt& row, const ModelFacts& model, TableCall& call);
+bool network_row(const RowAt& row, const ModelFacts& model, TableCall& call);
 
 // "in 1024 out 128": the number after a word of a note; 0: it is not there.
 double number_behind(const std::string& note, std::string_view word);

@@ -35,19 +35,14 @@ machine::MachineFacts machine_in(const PublishedTable& table, std::size_t row) {
   facts.cache = of("cache_MB", mega);
   facts.link_rate = of("link_GBps_one_way", giga);
   facts.units_joined = of("units_joined", 1);
-  // Two fused multiply-adds of 256 bits a cycle, which every core here has at least: 32 FLOP.
-  constexpr double core_flops = 32;
-  if (facts.style == "processor" && facts.peak_f32 == 0)
-    facts.peak_f32 = core_flops * facts.processors * facts.clock;
+  machine::complete(facts);
   return facts;
 }
 
 ModelFacts model_in(const PublishedTable& table, std::size_t row) {
   const auto of = [&](const char* column, double unit = 1) { return unit * number_in(table, row, column); };
   ModelFacts facts{.kind = table.text(row, "kind"),
-                   .parameters = of("params_M", mega),
-                   .macs = of("gmacs_forward", giga),
-                   .activations = of("activations_M", mega),
+                   .sums = {},
                    .layers = of("layers"),
                    .width = of("width"),
                    .heads = of("heads"),
@@ -59,27 +54,12 @@ ModelFacts model_in(const PublishedTable& table, std::size_t row) {
                    .active_experts = of("active_experts"),
                    .gated = of("gated_ffn") > 0};
   if (facts.kv_heads == 0) facts.kv_heads = facts.heads;
+  if (const double macs = of("gmacs_forward", giga); macs > 0)
+    facts.sums = machine::typical_sums(macs, of("activations_M", mega), of("params_M", mega));
   return facts;
 }
 
-double attention_weights(const ModelFacts& facts) {
-  return facts.layers *
-         (2 * facts.width * facts.width + 2 * facts.width * facts.kv_heads * facts.head_width());
-}
-
-double expert_weights(const ModelFacts& facts) {
-  return facts.layers * (facts.gated ? 3 : 2) * facts.width * facts.ffn;
-}
-
 }  // namespace
-
-double ModelFacts::layer_weights() const {
-  return attention_weights(*this) + std::max(1.0, experts) * expert_weights(*this);
-}
-
-double ModelFacts::active_weights() const {
-  return attention_weights(*this) + std::max(1.0, experts > 0 ? active_experts : 1.0) * expert_weights(*this);
-}
 
 TableFacts read_table_facts(const std::filesystem::path& folder) {
   TableFacts facts;

@@ -6,24 +6,11 @@
 #include <string>
 
 #include "superstep/machine/rates/facts.h"
+#include "superstep/machine/rates/models.h"
 
 namespace superstep::lab {
 
-// What a network is, in sums alone. 0: not said.
-struct ModelFacts {
-  std::string kind;                                  // "decoder", "model"
-  double parameters = 0, macs = 0, activations = 0;  // of a sample's forward pass
-  double layers = 0, width = 0, heads = 0, kv_heads = 0, ffn = 0, vocabulary = 0, sequence = 0;
-  double experts = 0, active_experts = 0;
-  bool gated = false;
-
-  double head_width() const { return heads > 0 ? width / heads : 0; }
-  // Of a decoder: weights of all layers and of those that a token passes, without its words.
-  double layer_weights() const;
-  double active_weights() const;
-  double word_weights() const { return vocabulary * width; }
-  double cache_values() const { return 2 * layers * kv_heads * head_width(); }  // of a token
-};
+using machine::ModelFacts;
 
 struct TableFacts {
   std::map<std::string, machine::MachineFacts> machines;

@@ -43,7 +43,7 @@ using Calls = std::vector<FoldedCall*>;
 // Rows of one cell weigh as the square root of their number: 500 of one table do not outvote 20 machines.
 void set_weights(std::vector<TableCall>& calls) {
   std::map<std::string, double> counts;
-  const auto cell = [](const TableCall& call) { return call.call.keys[0] + "|" + call.software; };
+  const auto cell = [](const TableCall& call) { return call.call.own + "|" + call.software; };
   for (const TableCall& call : calls)
     if (call.understood()) ++counts[cell(call)];
   for (TableCall& call : calls)
@@ -80,7 +80,7 @@ std::vector<Task> tasks_of(std::map<std::string, Calls>& by_law, const std::vect
 // The roofline of the facts times the median of what calls of its law and type took over it.
 void set_one_share(Calls& calls) {
   std::map<std::string, std::vector<double>> ratios;
-  const auto key = [](const FoldedCall& call) { return call.of->call.keys[3] + call.of->precision; };
+  const auto key = [](const FoldedCall& call) { return call.of->call.law() + call.of->precision; };
   for (const FoldedCall* call : calls)
     if (call->of->roofline_seconds > 0)
       ratios[key(*call)].push_back(call->of->call.seconds / call->of->roofline_seconds);
@@ -127,7 +127,7 @@ Folded fold_calls(const std::vector<TableCall>& calls, const std::vector<Fold>& 
   std::map<std::string, Calls> by_law;
   for (std::size_t i = 0; i < calls.size(); ++i) {
     folded.calls[i].of = &calls[i];
-    if (calls[i].understood()) by_law[calls[i].call.keys[3]].push_back(&folded.calls[i]);
+    if (calls[i].understood()) by_law[calls[i].call.law()].push_back(&folded.calls[i]);
   }
   for (auto& [law, of] : by_law) {
     set_one_share(of);
@@ -155,7 +155,7 @@ namespace {
 
 std::string cell_of(const TableCall& call) {
   const bool kernel = !call.call.place.empty();
-  return fmt::format("{}|{}|{}", call.call.keys[0], call.software, kernel ? "" : call.model);
+  return fmt::format("{}|{}|{}", call.call.own, call.software, kernel ? "" : call.model);
 }
 
 // Of values with weights: the smallest that at least this share of the weight does not exceed.
@@ -170,33 +170,39 @@ double weighted_quantile(std::vector<std::pair<double, double>> values, double s
 
 using Cells = std::map<std::string, std::vector<const FoldedCall*>>;
 
-// Split conformal: the factor (its logarithm) that holds 80 % of what was left out, every cell with the same
-// weight, and one cell more that it does not hold. `half` 0 and 1 are every other cell, 2 all.
-double conformal_half_width(const Cells& cells, Fold fold, std::size_t half) {
-  constexpr double share = 0.8;
-  std::vector<std::pair<double, double>> scores{{infinite, 1.0}};
+// Split conformal, a tenth below and a tenth above apart: host effects only slow down. Every cell has the
+// same weight, and one cell more lies outside. `half` 0 and 1 are every other cell, 2 all.
+struct Bounds {
+  double low = 0, high = 0;
+};
+Bounds conformal_bounds(const Cells& cells, Fold fold, std::size_t half) {
+  constexpr double tail = 0.1;
+  std::vector<std::pair<double, double>> above{{infinite, 1.0}}, below{{infinite, 1.0}};
   std::size_t number = 0;
   for (const auto& [name, calls] : cells) {
     if (half < 2 && number++ % 2 != half) continue;
-    for (const FoldedCall* call : calls)
-      if (call->of->understood())
-        scores.emplace_back(std::abs(call->error(fold)), 1 / static_cast<double>(calls.size()));
+    for (const FoldedCall* call : calls) {
+      if (!call->of->understood()) continue;
+      const double error = call->error(fold), weight = 1 / static_cast<double>(calls.size());
+      above.emplace_back(std::isfinite(error) ? -error : infinite, weight);
+      below.emplace_back(std::isfinite(error) ? error : infinite, weight);
+    }
   }
-  return weighted_quantile(std::move(scores), share);
+  return {-weighted_quantile(std::move(below), 1 - tail), weighted_quantile(std::move(above), 1 - tail)};
 }
 
 // The share of the rows inside the interval that the other half of the cells gives.
 double share_inside(const Cells& cells, Fold fold) {
   double inside = 0, all = 0;
-  const double widths[2] = {conformal_half_width(cells, fold, 1), conformal_half_width(cells, fold, 0)};
+  const Bounds bounds[2] = {conformal_bounds(cells, fold, 1), conformal_bounds(cells, fold, 0)};
   std::size_t number = 0;
   for (const auto& [name, calls] : cells) {
-    const double width = widths[number++ % 2];
+    const Bounds& other = bounds[number++ % 2];
     for (const FoldedCall* call : calls) {
       if (!call->of->understood()) continue;
-      const double weight = 1 / static_cast<double>(calls.size());
+      const double weight = 1 / static_cast<double>(calls.size()), error = -call->error(fold);
       all += weight;
-      inside += std::abs(call->error(fold)) <= width ? weight : 0;
+      inside += error >= other.low && error <= other.high ? weight : 0;
     }
   }
   return all > 0 ? inside / all : 0;
@@ -226,7 +232,9 @@ FamilyErrors::Of errors_under(const Cells& cells, Fold fold) {
   of.median = weighted_quantile(errors, 0.5);
   of.p90 = weighted_quantile(errors, most);
   of.bias = biases.empty() ? 1 : std::exp(median(biases));
-  of.half_width = conformal_half_width(cells, fold, 2);
+  const Bounds bounds = conformal_bounds(cells, fold, 2);
+  of.low = bounds.low;
+  of.high = bounds.high;
   of.inside = share_inside(cells, fold);
   return of;
 }
@@ -260,8 +268,8 @@ std::vector<FamilyErrors> errors_by_family(const Folded& folded, const std::vect
     by_family[call.of->family][cell_of(*call.of)].push_back(&call);
     if (!call.of->understood()) continue;
     by_family["all that is understood"][cell_of(*call.of)].push_back(&call);
-    laws[call.of->family].insert(call.of->call.keys[3]);
-    laws["all that is understood"].insert(call.of->call.keys[3]);
+    laws[call.of->family].insert(call.of->call.law());
+    laws["all that is understood"].insert(call.of->call.law());
   }
   std::vector<Fold> all{Fold::kept, Fold::none};
   all.insert(all.end(), folds.begin(), folds.end());
@@ -269,11 +277,36 @@ std::vector<FamilyErrors> errors_by_family(const Folded& folded, const std::vect
   for (const auto& [family, cells] : by_family) {
     errors.push_back(errors_of_family(family, cells, all));
     for (const std::string& law : laws[family])
-      for (const auto& [key, constants] : folded.laws.at(law).constants())
-        errors.back().constants += static_cast<std::size_t>(constants.fitted);
+      errors.back().constants += folded.laws.at(law).constant_count();
   }
   std::ranges::stable_partition(errors, [](const FamilyErrors& e) { return !e.family.starts_with("all "); });
   return errors;
+}
+
+machine::Spreads spreads_of(const Folded& folded, const std::vector<Fold>& folds) {
+  machine::Spreads spreads;
+  std::set<std::pair<std::string, std::string>> measured;
+  for (const Fold fold : {Fold::model, Fold::machine}) {
+    if (std::ranges::find(folds, fold) == folds.end()) continue;
+    std::map<std::string, Cells> classes;
+    for (const FoldedCall& call : folded.calls) {
+      if (!call.of->understood()) continue;
+      const std::string cell = cell_of(*call.of);
+      const bool model = fold == Fold::model;
+      for (const std::string& software : {std::string(), call.of->software})
+        classes[machine::spread_name(call.of->family, software, model)][cell].push_back(&call);
+      classes[machine::spread_name("all", {}, model)][cell].push_back(&call);
+      measured.emplace(call.of->family, call.of->machine);
+    }
+    for (const auto& [name, cells] : classes) {
+      const Bounds bounds = conformal_bounds(cells, fold, 2);
+      constexpr std::size_t least = 20;  // cells, for a tenth at either side
+      if (cells.size() >= least && std::isfinite(bounds.low) && std::isfinite(bounds.high))
+        spreads.add(name, {std::exp(bounds.low), std::exp(bounds.high), cells.size()});
+    }
+  }
+  for (const auto& [family, machine] : measured) spreads.add_measured(family, machine);
+  return spreads;
 }
 
 std::vector<std::pair<std::string, std::size_t>> reasons_of(const std::vector<TableCall>& calls) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "superstep/lab/validate/tables/call.h"
+#include "superstep/machine/rates/intervals.h"
 
 namespace superstep::lab {
 
@@ -45,12 +46,16 @@ struct FamilyErrors {
     double median = 0, p90 = 0;         // of |predicted / published - 1|
     double bias = 1;                    // median of predicted over published seconds
     double within10 = 0, within30 = 0;  // shares
-    double half_width = 0;              // of the logarithm, that holds 80 % of the cells' medians
-    double inside = 0;                  // share of the rows inside it, fitted on the other half of the cells
+    double low = 0, high = 0;           // logarithms of published over predicted that hold 80 %
+    double inside = 0;                  // share of the rows inside them, of the other half of the cells
   } fold[fold_count];
   double one_share_median = 0, one_share_p90 = 0;
 };
 std::vector<FamilyErrors> errors_by_family(const Folded& folded, const std::vector<Fold>& folds);
+
+// Between which factors 80 % of the published values lie, by family and by stack, of cells whose model or
+// machine was left out; and which machines were measured. Folds that are not there say nothing.
+machine::Spreads spreads_of(const Folded& folded, const std::vector<Fold>& folds);
 
 // "no facts of the machine x" -> rows, most first.
 std::vector<std::pair<std::string, std::size_t>> reasons_of(const std::vector<TableCall>& calls);

@@ -21,8 +21,9 @@ std::string percent(double share) {
   return std::isfinite(share) ? fmt::format("{:.1f} %", 100 * share) : "-";
 }
 
-std::string factor(double half_width) {
-  return std::isfinite(half_width) ? fmt::format("{:.2f}", std::exp(half_width)) : "-";
+std::string factors(double low, double high) {
+  if (!std::isfinite(low) || !std::isfinite(high)) return "-";
+  return fmt::format("{:.2f} and {:.2f}", std::exp(low), std::exp(high));
 }
 
 const FamilyErrors::Of& of(const FamilyErrors& family, Fold fold) {
@@ -60,7 +61,7 @@ Cells errors_table(const TablesReport& report) {
 }
 
 Cells shares_table(const TablesReport& report) {
-  Cells cells{.header = {"family", "left out", "bias", "within 10 %", "within 30 %", "80 % within x/÷",
+  Cells cells{.header = {"family", "left out", "bias", "within 10 %", "within 30 %", "80 % between",
                          "inside that of other cells"},
               .rows = {}};
   for (const FamilyErrors& family : report.families)
@@ -68,8 +69,8 @@ Cells shares_table(const TablesReport& report) {
       const FamilyErrors::Of& errors = of(family, fold);
       if (family.understood == 0) continue;
       cells.rows.push_back({family.family, name_of(fold), fmt::format("{:.2f}", errors.bias),
-                            percent(errors.within10), percent(errors.within30), factor(errors.half_width),
-                            percent(errors.inside)});
+                            percent(errors.within10), percent(errors.within30),
+                            factors(errors.low, errors.high), percent(errors.inside)});
     }
   return cells;
 }
@@ -124,6 +125,8 @@ TablesReport report_tables(const std::filesystem::path& folder, const std::vecto
     std::vector<const machine::FittedLaws*> laws;
     for (const auto& [name, law] : folded.laws) laws.push_back(&law);
     write_file_atomically(keep_in / "laws.csv", machine::laws_text(laws));
+    write_file_atomically(keep_in / "factors.csv", machine::factors_text(laws));
+    write_file_atomically(keep_in / "intervals.csv", machine::spreads_text(spreads_of(folded, folds)));
     write_file_atomically(keep_in / "kernels.csv", machine::kernels_text(laws));
   }
   TablesReport report{.rows = calls.size(),
@@ -156,12 +159,16 @@ weight. What counts is the error with the model, the machine or the source left 
 measured, or a machine of which a data sheet alone is known. The last column is the baseline: the roofline of the data sheet times
 one constant of a kind and a type, fitted on all rows. Below 3 % equal runs differ, too.
 
-These are the laws of `machine/rates`, of four constants each. `superstep predict` and `advise` do not use them: they go by the
-models of single machines, whose errors [machines.md](machines.md) has.
+These are the laws of `machine/rates`, by which `superstep predict` answers for language models, networks of pictures and
+primitives of GPUs ([machines.md](machines.md#laws-of-few-constants)), with the intervals of the second table where they have
+20 cells: those of the model left out on a machine that was measured, of the machine left out on others. Workloads of the zoo
+go by the models of single machines, whose errors [machines.md](machines.md#what-the-errors-are) has. Constants of networks serve
+both of their families, which count them both; the last line counts them once.
 
 {}
-The share of all rows near what was published, the median of predicted over published time (bias), and the factor that holds
-four fifths of them; the last column counts how many rows lie inside the factor of the other half of the cells.
+The share of all rows near what was published, the median of predicted over published time (bias), and the factors on a predicted
+time between which four fifths of the published ones lie, a tenth below and a tenth above; the last column counts how many rows lie
+between the factors of the other half of the cells.
 
 {}
 )",

@@ -34,6 +34,16 @@ abi::BufferType type_of(ElementType element) {
   return abi::BufferType::invalid;
 }
 
+// Numbers of protobufs: seven bits a byte, the low ones first; the last byte has its high bit clear.
+void append_varint(std::string& text, std::size_t number) {
+  for (; number >= 128; number /= 128) text += static_cast<char>(number % 128 + 128);
+  text += static_cast<char>(number);
+}
+void append_number(std::string& text, std::size_t field, std::size_t number) {
+  append_varint(text, field * 8);  // wire type 0
+  append_varint(text, number);
+}
+
 // Dense and row-major, whatever tiles the device has.
 struct RowMajor {
   std::vector<std::int64_t> order;
@@ -61,11 +71,18 @@ abi::Program program_of(const std::string& text) {
   return program;
 }
 
-// CompileOptionsProto: field 3 (build options) of 4 bytes, num_replicas (4) and num_partitions (5) one each;
-// field 4, compile_portable_executable.
-std::string compile_options(bool any_device) {
-  std::string options("\x1a\x04\x20\x01\x28\x01", 6);
-  if (any_device) options += std::string("\x20\x01", 2);
+// CompileOptionsProto of XLA: field 3, the build options, with num_replicas (4), num_partitions (5) and,
+// where the compiler is to divide the program, use_spmd_partitioning (6); field 4,
+// compile_portable_executable.
+std::string compile_options(const CompiledFor& compiled_for) {
+  std::string build;
+  append_number(build, 4, 1);
+  append_number(build, 5, compiled_for.devices);
+  if (compiled_for.devices > 1) append_number(build, 6, 1);
+  std::string options = "\x1a";
+  append_varint(options, build.size());
+  options += build;
+  if (compiled_for.any) append_number(options, 4, 1);
   return options;
 }
 
@@ -149,9 +166,9 @@ std::optional<DeviceMemory> Client::device_memory(std::size_t device) const {
   return DeviceMemory{args.bytes_in_use, read(args.peak_bytes_in_use), read(args.bytes_limit)};
 }
 
-Loaded Client::compile(const std::string& text, bool any_device) const {
+Loaded Client::compile(const std::string& text, const CompiledFor& compiled_for) const {
   const abi::Program program = program_of(text);
-  const std::string options = compile_options(any_device);
+  const std::string options = compile_options(compiled_for);
   abi::ClientCompileArgs args{
       .client = client_, .program = &program, .options = options.data(), .options_size = options.size()};
   const Quiet quiet;
@@ -194,26 +211,34 @@ void Client::await(const Event& event, std::string_view doing) const {
   library_.call(Function::event_await, args, doing);
 }
 
-Client::Ran Client::execute(const Loaded& loaded, std::span<abi::PjrtBuffer* const> arguments,
+Client::Ran Client::execute(const Loaded& loaded, std::span<const std::vector<abi::PjrtBuffer*>> arguments,
                             std::size_t results, std::optional<std::size_t> device) const {
   abi::ExecuteOptions options;
   options.head.struct_size = sizeof options;
-  std::vector<abi::PjrtBuffer*> made(results, nullptr);
-  abi::PjrtBuffer* const* const argument_lists[] = {arguments.data()};
-  abi::PjrtBuffer** const result_lists[] = {made.data()};
-  abi::PjrtEvent* complete[] = {nullptr};
+  const std::size_t devices = arguments.size();
+  std::vector made(devices, std::vector<abi::PjrtBuffer*>(results, nullptr));
+  std::vector<abi::PjrtBuffer* const*> argument_lists;
+  std::vector<abi::PjrtBuffer**> result_lists;
+  for (std::size_t i = 0; i < devices; ++i) {
+    argument_lists.push_back(arguments[i].data());
+    result_lists.push_back(made[i].data());
+  }
+  std::vector<abi::PjrtEvent*> complete(devices, nullptr);
   abi::ExecuteArgs args{.executable = loaded.get(),
                         .options = &options,
-                        .arguments = argument_lists,
-                        .device_count = 1,
-                        .argument_count = arguments.size(),
-                        .results = result_lists,
-                        .complete_events = complete,
+                        .arguments = argument_lists.data(),
+                        .device_count = devices,
+                        .argument_count = arguments.front().size(),
+                        .results = result_lists.data(),
+                        .complete_events = complete.data(),
                         .device = device ? devices_[*device] : nullptr};
   library_.call(Function::loaded_execute, args, "running the program");
   Ran ran;
-  for (abi::PjrtBuffer* buffer : made) ran.results.emplace_back(library_, buffer);
-  ran.complete = Event(library_, complete[0]);
+  for (const std::vector<abi::PjrtBuffer*>& of_device : made) {
+    ran.results.emplace_back();
+    for (abi::PjrtBuffer* buffer : of_device) ran.results.back().emplace_back(library_, buffer);
+  }
+  for (abi::PjrtEvent* event : complete) ran.complete.emplace_back(library_, event);
   return ran;
 }
 

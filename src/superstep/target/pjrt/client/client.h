@@ -72,9 +72,14 @@ std::string optimized_program(const Library& library, const Compiled& compiled);
 // A program in the form that is handed over; `text` must live as long.
 abi::Program program_of(const std::string& text);
 
-// The options of a compilation: a protobuf of one replica and one partition; `any_device` leaves the device
-// to the call.
-std::string compile_options(bool any_device);
+// For how many devices, the first of the plug-in's, a program is compiled; `any`: for one, which the call
+// names.
+struct CompiledFor {
+  std::size_t devices = 1;
+  bool any = false;
+};
+// The options of a compilation, a protobuf.
+std::string compile_options(const CompiledFor& compiled_for);
 
 class Client {
  public:
@@ -89,7 +94,7 @@ class Client {
   std::string device_kind(std::size_t device) const;                    // "NVIDIA H100 80GB HBM3"
   std::optional<DeviceMemory> device_memory(std::size_t device) const;  // none where it is not said
 
-  Loaded compile(const std::string& text, bool any_device) const;
+  Loaded compile(const std::string& text, const CompiledFor& compiled_for) const;
   Compiled compiled_of(const Loaded& loaded) const;
 
   // Elements on their way to a device. The tensor must stay as it is until done() is awaited.
@@ -102,13 +107,13 @@ class Client {
   Event download(const Buffer& buffer, Tensor& target) const;
   void await(const Event& event, std::string_view doing) const;
 
-  // Runs a program. Arguments with an alias in it are gone afterwards.
+  // Runs a program, with arguments by device. Arguments with an alias in it are gone afterwards.
   struct Ran {
-    std::vector<Buffer> results;
-    Event complete;
+    std::vector<std::vector<Buffer>> results;  // by device
+    std::vector<Event> complete;
   };
-  Ran execute(const Loaded& loaded, std::span<abi::PjrtBuffer* const> arguments, std::size_t results,
-              std::optional<std::size_t> device) const;
+  Ran execute(const Loaded& loaded, std::span<const std::vector<abi::PjrtBuffer*>> arguments,
+              std::size_t results, std::optional<std::size_t> device) const;
 
  private:
   Client(const Library& library, abi::PjrtClient* client);

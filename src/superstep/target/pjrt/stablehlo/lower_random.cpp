@@ -58,9 +58,12 @@ std::uint32_t stream_of(const Site& s) {
   return static_cast<std::uint32_t>(s.attributes().integer("stream", 0));
 }
 
-Value counter_of(const Site& s, std::int64_t rows) {
+// Of `rows` samples from `first` on.
+Value counter_of(const Site& s, std::int64_t rows, std::int64_t first) {
   const Value counter = s.emit.bitcast(s.emit.reshape(s.in(0), Shape{}), u64);
-  return s.emit.add(s.emit.broadcast(counter, {rows}, {}), s.emit.iota(u64, {rows}, 0));
+  Value row = s.emit.iota(u64, {rows}, 0);
+  if (first > 0) row = s.emit.add(row, s.emit.splat(u64, {rows}, static_cast<double>(first)));
+  return s.emit.add(s.emit.broadcast(counter, {rows}, {}), row);
 }
 
 Values random_mask(const Site& s) {
@@ -70,7 +73,7 @@ Values random_mask(const Site& s) {
   const std::int64_t rows = shape.rank() > 0 ? shape[0] : 1;
   if (shape.element_count() == 0 || threshold >> 32) return {s.emit.splat(s.out().element, shape, 1 / keep)};
   const Value drawn =
-      words(s.emit, counter_of(s, rows), shape.element_count() / rows, seed_of(s), stream_of(s));
+      words(s.emit, counter_of(s, rows, s.first_row), shape.element_count() / rows, seed_of(s), stream_of(s));
   const Value kept = s.emit.compare("LT", drawn, static_cast<double>(threshold));
   const Value mask = s.emit.select(kept, s.emit.splat(s.out().element, kept.shape(), 1 / keep),
                                    s.emit.splat(s.out().element, kept.shape(), 0));
@@ -88,7 +91,7 @@ Values random_normal(const Site& s) {
   const std::int64_t count = s.out_shape().element_count(), pairs = (count + 1) / 2;
   if (count == 0) return {s.emit.splat(s.out().element, s.out_shape(), 0)};
   const Value drawn =
-      s.emit.reshape(words(s.emit, counter_of(s, 1), 2 * pairs, seed_of(s), stream_of(s)), {pairs, 2});
+      s.emit.reshape(words(s.emit, counter_of(s, 1, 0), 2 * pairs, seed_of(s), stream_of(s)), {pairs, 2});
   const Value u = fraction(s.emit, s.emit.cut(drawn, 1, 0, 1)),
               t = fraction(s.emit, s.emit.cut(drawn, 1, 1, 2));
   const Value radius = s.emit.unary("sqrt", s.emit.multiply(s.emit.unary("log", u), -2));

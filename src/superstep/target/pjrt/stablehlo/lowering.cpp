@@ -17,7 +17,7 @@ constexpr std::span<const Lowering> (*families[])() = {
     elementwise_lowerings, activation_lowerings, logic_lowerings,        product_lowerings,
     convolution_lowerings, window_lowerings,     move_lowerings,         index_lowerings,
     rows_lowerings,        random_lowerings,     quantization_lowerings, spectral_lowerings,
-    detection_lowerings,
+    detection_lowerings,   recurrent_lowerings,
 };
 
 // What there is no lowering of, and why.
@@ -55,7 +55,7 @@ bool all_known(const Site& site) {
 }
 
 Site widened(const Site& site) {
-  Site wide{site.emit, site.graph, site.node, site.inputs};
+  Site wide = site;
   for (Value& input : wide.inputs)
     if (input.valid() && is_reduced(input.element())) input = site.emit.convert(input, ElementType::f32);
   return wide;
@@ -109,6 +109,12 @@ const Lowering* find_lowering(std::string_view op) {
 std::string_view refusal_of(std::string_view op) {
   const auto found = std::ranges::find(refusals, op, &Refusal::op);
   return found == std::end(refusals) ? std::string_view() : found->why;
+}
+
+bool is_made_of_parts(const graph::Graph& graph, const graph::Node& node) {
+  const Lowering* const lowering = find_lowering(node.op);
+  if (!lowering) return road_of(node.op) == Road::parts;
+  return lowering->takes && !lowering->takes(graph, node);
 }
 
 Road road_of(std::string_view op) {

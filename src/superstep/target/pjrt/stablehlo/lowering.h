@@ -18,6 +18,7 @@ struct Site {
   const graph::Graph& graph;
   const graph::Node& node;
   std::vector<Value> inputs;
+  std::int64_t first_row = 0;  // ProgramOptions
 
   const graph::Attributes& attributes() const { return node.attributes; }
   bool has(std::size_t input) const { return input < inputs.size() && inputs[input].valid(); }
@@ -49,6 +50,9 @@ struct Lowering {
   std::string_view op;
   Lower lower;
   Inputs inputs = Inputs::widened;
+  // Of an operator that has parts: whether the function takes this node; the others go as their parts. Null:
+  // it takes all.
+  bool (*takes)(const graph::Graph& graph, const graph::Node& node) = nullptr;
 };
 
 // The families, in the folders of op/.
@@ -65,6 +69,7 @@ std::span<const Lowering> random_lowerings();
 std::span<const Lowering> quantization_lowerings();
 std::span<const Lowering> spectral_lowerings();
 std::span<const Lowering> detection_lowerings();
+std::span<const Lowering> recurrent_lowerings();
 
 const Lowering* find_lowering(std::string_view op);
 
@@ -76,6 +81,8 @@ enum class Road : std::uint8_t {
   refused,
 };
 Road road_of(std::string_view op);
+// Of one node, which its operator's function may not take.
+bool is_made_of_parts(const graph::Graph& graph, const graph::Node& node);
 // Why an operator is refused; empty where it is not.
 std::string_view refusal_of(std::string_view op);
 

@@ -1,6 +1,7 @@
 #include "superstep/target/pjrt/stablehlo/program.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -21,8 +22,6 @@ using graph::ValueId;
 
 using transform::Rewrite;
 using transform::Var;
-
-bool is_made_of_parts(const Node& node) { return road_of(node.op) == Road::parts; }
 
 bool is_reduced(ElementType element) { return element == ElementType::f16 || element == ElementType::bf16; }
 
@@ -61,9 +60,10 @@ std::vector<Var> widened_parts(Rewrite& rewrite, const Node& node) {
 // Parts may be made of parts themselves.
 Graph in_parts(const Graph& graph) {
   Graph result = graph;
-  while (std::ranges::any_of(result.nodes(), is_made_of_parts))
+  const auto has_parts = [&](const Node& node) { return is_made_of_parts(result, node); };
+  while (std::ranges::any_of(result.nodes(), has_parts))
     result = transform::rewrite(result, [](Rewrite& rewrite, const Node& node) {
-      if (!is_made_of_parts(node)) return rewrite.keep(node);
+      if (!is_made_of_parts(rewrite.old(), node)) return rewrite.keep(node);
       std::vector<Var> results = is_widened(rewrite.old(), node) ? widened_parts(rewrite, node)
                                                                  : transform::decomposition(rewrite, node);
       results.resize(node.outputs.size());
@@ -77,6 +77,11 @@ std::string module_name(const std::string& name) {
   std::string text;
   for (char c : name) text += std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
   return text.empty() ? "graph" : text;
+}
+
+// The attributes of an argument or a result, behind its type.
+std::string in_braces(const std::vector<std::string>& attributes) {
+  return attributes.empty() ? "" : fmt::format(" {{{}}}", fmt::join(attributes, ", "));
 }
 
 // Of each value, whether it is compared with another floating one for equality, as derivatives of extremes
@@ -110,8 +115,10 @@ class Writer {
 
  private:
   void take_arguments() {
-    for (ValueId id : graph_.inputs()) take_argument(id);
-    for (ValueId id : graph_.states()) take_argument(id);
+    for (std::size_t i = 0; i < graph_.inputs().size(); ++i)
+      take_argument(graph_.inputs()[i], axis(&Sharding::inputs, i));
+    for (std::size_t i = 0; i < graph_.states().size(); ++i)
+      take_argument(graph_.states()[i], axis(&Sharding::states, i));
     const std::vector<int> uses = graph_.use_counts();
     for (std::size_t i = 0; i < graph_.value_count(); ++i) {
       const graph::Value& value = graph_.values()[i];
@@ -121,21 +128,33 @@ class Writer {
               options_.constants_as_arguments_above;
       if (value.kind != graph::ValueKind::constant || uses[i] == 0 || !large) continue;
       program_.constants.push_back(ValueId(static_cast<std::uint32_t>(i)));
-      take_argument(program_.constants.back());
+      take_argument(program_.constants.back(), whole);
     }
   }
 
-  void take_argument(ValueId id) {
+  int devices() const { return options_.sharding ? options_.sharding->devices : 1; }
+  int axis(std::vector<int> Sharding::*axes, std::size_t index) const {
+    return devices() > 1 ? (options_.sharding->*axes)[index] : whole;
+  }
+
+  // Where there are several devices each argument and result says how it lies on them.
+  std::vector<std::string> placement(int axis, const Type& type) const {
+    if (devices() == 1) return {};
+    return {fmt::format("mhlo.sharding = \"{}\"", sharding_text(axis, type.shape.rank(), devices()))};
+  }
+
+  void take_argument(ValueId id, int axis) {
     const graph::Value& value = graph_.value(id);
     const Type type{value.type.element, value.type.shape};
     const std::string name = fmt::format("%arg{}", arguments_++);
-    std::string attributes;
+    std::vector<std::string> attributes = placement(axis, type);
     const auto changed = std::ranges::find(program_.changed, id);
     if (value.kind == graph::ValueKind::state && changed != program_.changed.end())
-      attributes =
-          fmt::format(" {{tf.aliasing_output = {} : i32}}",
-                      graph_.outputs().size() + static_cast<std::size_t>(changed - program_.changed.begin()));
-    signature_ += fmt::format("{}{}: {}{}", signature_.empty() ? "" : ", ", name, to_text(type), attributes);
+      attributes.push_back(fmt::format(
+          "tf.aliasing_output = {} : i32",
+          graph_.outputs().size() + static_cast<std::size_t>(changed - program_.changed.begin())));
+    signature_ +=
+        fmt::format("{}{}: {}{}", signature_.empty() ? "" : ", ", name, to_text(type), in_braces(attributes));
     values_[id.index()] = emit_.argument(name, type);
   }
 
@@ -147,7 +166,7 @@ class Writer {
   }
 
   void lower(const Node& node) {
-    Site site{emit_, graph_, node, {}};
+    Site site{emit_, graph_, node, {}, options_.first_row};
     for (ValueId id : node.inputs) site.inputs.push_back(id.valid() ? value(id) : Value());
     const std::vector<Value> results = lower_node(site);
     for (std::size_t i = 0; i < node.outputs.size() && i < results.size(); ++i)
@@ -165,17 +184,29 @@ class Writer {
     return emit_.concatenate(truths, 0);
   }
 
+  // Outputs, then states, then the truths of refusals, which every device knows.
+  int axis_of_result(std::size_t index) const {
+    const std::size_t outputs = graph_.outputs().size();
+    if (index < outputs) return axis(&Sharding::outputs, index);
+    if (index >= outputs + program_.changed.size()) return whole;
+    const auto state = std::ranges::find(graph_.states(), program_.changed[index - outputs]);
+    return axis(&Sharding::states, static_cast<std::size_t>(state - graph_.states().begin()));
+  }
+
   void finish(const std::vector<Value>& results) {
-    std::string names, types;
-    for (const Value& result : results) {
-      names += (names.empty() ? "" : ", ") + result.name;
-      types += (types.empty() ? "" : ", ") + to_text(result.type);
+    std::string names, types, placed;
+    for (std::size_t i = 0; i < results.size(); ++i) {
+      const char* const between = names.empty() ? "" : ", ";
+      const std::string type = to_text(results[i].type);
+      names += between + results[i].name;
+      types += between + type;
+      placed += between + type + in_braces(placement(axis_of_result(i), results[i].type));
     }
     program_.text = fmt::format(
-        "module @{} attributes {{mhlo.num_partitions = 1 : i32, mhlo.num_replicas = 1 : i32}} {{\n"
+        "module @{} attributes {{mhlo.num_partitions = {} : i32, mhlo.num_replicas = 1 : i32}} {{\n"
         "  func.func public @main({}) -> ({}) {{\n{}    func.return{}{}{}{}\n  }}\n}}\n",
-        module_name(graph_.name()), signature_, types, emit_.take(), names.empty() ? "" : " ", names,
-        names.empty() ? "" : " : ", types);
+        module_name(graph_.name()), devices(), signature_, placed, emit_.take(), names.empty() ? "" : " ",
+        names, names.empty() ? "" : " : ", types);
   }
 
   const Graph& graph_;

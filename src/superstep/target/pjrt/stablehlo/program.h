@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "superstep/graph/graph.h"
+#include "superstep/target/pjrt/stablehlo/sharding.h"
 #include "superstep/transform/pass.h"
 
 namespace superstep::target::stablehlo {
@@ -12,6 +13,9 @@ namespace superstep::target::stablehlo {
 struct ProgramOptions {
   // Constants of more bytes come as arguments, after inputs and states, instead of as text; 0: all as text.
   std::size_t constants_as_arguments_above = 0;
+  std::int64_t first_row =
+      0;  // of the batch, in that of all ranks: which samples' random numbers its rows have
+  const Sharding* sharding = nullptr;  // null: for one device
 };
 
 // The function `main` of a module. Its arguments are the graph's inputs, its states, then constants; its

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "superstep/file/atoms/ase_database.h"
 #include "superstep/file/atoms/clusters.h"
 #include "superstep/file/atoms/extxyz.h"
 #include "superstep/file/form.h"
@@ -57,6 +58,18 @@ std::vector<Cluster> read_frames(const std::filesystem::path& path, std::int64_t
   return clusters;
 }
 
+std::vector<Cluster> read_rows(const std::filesystem::path& path, std::int64_t limit) {
+  std::vector<Cluster> clusters;
+  data::for_ase_frames(path, [&](data::AseFrame frame) {
+    clusters.push_back({.atoms = std::move(frame.configuration),
+                        .energy = frame.labels.energy,
+                        .forces = std::move(frame.labels.forces),
+                        .place = fmt::format("{}: row {}", path.string(), frame.id)});
+    return limit <= 0 || static_cast<std::int64_t>(clusters.size()) < limit;
+  });
+  return clusters;
+}
+
 data::Cartesian vector_at(const Tensor& tensor, std::int64_t row) {
   return {tensor.at(3 * row), tensor.at(3 * row + 1), tensor.at(3 * row + 2)};
 }
@@ -106,10 +119,11 @@ std::vector<Cluster> generated_clusters(const TaskSettings& settings, const Opti
 }  // namespace
 
 std::vector<Cluster> read_clusters(const TaskSettings& settings, const Options& model) {
-  std::vector<Cluster> clusters = settings.data.empty() ? generated_clusters(settings, model)
-                                  : data::is_text(settings.data, {".xyz", ".extxyz"})
-                                      ? read_frames(settings.data, settings.samples)
-                                      : read_hdf5_clusters(settings.data, settings.samples);
+  std::vector<Cluster> clusters =
+      settings.data.empty()                               ? generated_clusters(settings, model)
+      : data::is_text(settings.data, {".xyz", ".extxyz"}) ? read_frames(settings.data, settings.samples)
+      : data::is_sqlite(settings.data)                    ? read_rows(settings.data, settings.samples)
+                                       : read_hdf5_clusters(settings.data, settings.samples);
   if (clusters.empty()) throw Error(ErrorCode::bad_file, "has no clusters", settings.data.string());
   for (Cluster& cluster : clusters) {
     check_atoms(cluster);

@@ -1,0 +1,306 @@
+// Long short-term memory as a loop over its steps, and its derivative: products by all steps at once stand
+// outside of it, as far as they know their operands. Cells of other kinds are made of their parts, step by
+// step.
+#include <array>
+
+#include "superstep/target/pjrt/stablehlo/lowering.h"
+
+namespace superstep::target::stablehlo {
+namespace {
+
+using Values = std::vector<Value>;
+
+// Inputs of LSTM, and of its gradient.
+enum Input : std::size_t { x_in, w_in, r_in, b_in, lengths_in, h_in, c_in, peephole_in };
+enum Gradient : std::size_t { g_x, g_w, g_r, g_b, g_h, g_c, g_y, g_dy, g_dh, g_dc };
+
+struct Sizes {
+  std::int64_t steps, batch, inputs, hidden, directions;
+  bool batch_first;
+};
+
+Sizes sizes_of(const graph::Attributes& attributes, const Shape& x, const Shape& r) {
+  const bool batch_first = attributes.integer("layout", 0) != 0;
+  return {x[batch_first ? 1 : 0], x[batch_first ? 0 : 1], x[2], r[2], r[0], batch_first};
+}
+
+// One direction of an LSTM in a program: gates are input, output, forget, cell, in the order of ONNX.
+class Cell {
+ public:
+  Cell(Emitter& emit, const Sizes& sizes, ElementType element, bool reversed)
+      : emit_(emit), s_(sizes), element_(element), reversed_(reversed) {}
+
+  // a [.., K] times b [N, K] transposed, or b [K, N].
+  Value product(const Value& a, const Value& b, bool transposed) const {
+    const Shape result{a.shape()[0], b.shape()[transposed ? 0 : 1]};
+    return emit_.dot(a, b, {{}, {}, {1}, {transposed ? 1 : 0}}, result, element_);
+  }
+  Value gate(const Value& gates, int number) const {
+    return emit_.cut(gates, 1, number * s_.hidden, (number + 1) * s_.hidden);
+  }
+  // [rows, 4 H] after their functions.
+  Value activated(const Value& before) const {
+    const Values parts = {emit_.unary("logistic", emit_.cut(before, 1, 0, 3 * s_.hidden)),
+                          emit_.unary("tanh", gate(before, 3))};
+    return emit_.concatenate(parts, 1);
+  }
+  // What the inputs add to the gates of all steps: [T, B, 4 H].
+  Value from_inputs(const Value& x, const Value& w, const Value& bias) const {
+    const Value rows = emit_.reshape(x, {s_.steps * s_.batch, s_.inputs});
+    Value gates = product(rows, w, true);
+    if (bias.valid()) {
+      const std::int64_t width = 4 * s_.hidden;
+      const Value sum = emit_.add(emit_.cut(bias, 0, 0, width), emit_.cut(bias, 0, width, 2 * width));
+      gates = emit_.add(gates, emit_.broadcast(sum, gates.shape(), {1}));
+    }
+    return emit_.reshape(gates, {s_.steps, s_.batch, 4 * s_.hidden});
+  }
+
+  // `i` is a step in the order of the loop; its place along the sequence.
+  Value place(const Value& i) const {
+    return reversed_ ? emit_.subtract(emit_.like(i, static_cast<double>(s_.steps - 1)), i) : i;
+  }
+  Value at(const Value& all, const Value& t) const {
+    const std::int64_t width = all.shape()[2];
+    const Value zero = emit_.like(t, 0);
+    return emit_.reshape(emit_.dynamic_slice(all, Values{t, zero, zero}, {1, s_.batch, width}),
+                         {s_.batch, width});
+  }
+  Value put(const Value& all, const Value& value, const Value& t) const {
+    const Value zero = emit_.like(t, 0);
+    return emit_.dynamic_update(all, emit_.reshape(value, {1, s_.batch, value.shape()[1]}),
+                                Values{t, zero, zero});
+  }
+  Value room(std::int64_t width) const { return emit_.splat(element_, {s_.steps, s_.batch, width}, 0); }
+  // The first of `state` is the number of the step, which the loop counts.
+  Values over_steps(Values state, const std::function<Values(Values)>& step) const {
+    state.insert(state.begin(), emit_.splat(ElementType::i32, {}, 0));
+    Values end = emit_.loop(
+        state, [&](Values now) { return Values{emit_.compare("LT", now[0], static_cast<double>(s_.steps))}; },
+        [&](Values now) {
+          Values next = step(now);
+          next.insert(next.begin(), emit_.add(now[0], 1));
+          return next;
+        });
+    end.erase(end.begin());
+    return end;
+  }
+  // The states before each step, of those after each: the start first.
+  Value before(const Value& after, const Value& start) const {
+    const Value first = emit_.reshape(start, {1, s_.batch, s_.hidden});
+    const Values parts = reversed_ ? Values{emit_.cut(after, 0, 1, s_.steps), first}
+                                   : Values{first, emit_.cut(after, 0, 0, s_.steps - 1)};
+    return emit_.concatenate(parts, 0);
+  }
+  Value rows(const Value& all) const { return emit_.reshape(all, {s_.steps * s_.batch, all.shape()[2]}); }
+
+ private:
+  Emitter& emit_;
+  const Sizes& s_;
+  ElementType element_;
+  bool reversed_;
+};
+
+// What both operators do around a direction: tensors without the direction's axis, and back.
+class Directions {
+ public:
+  Directions(const Site& site, std::size_t x, std::size_t r)
+      : s_(site), sizes_(sizes_of(site.attributes(), site.in(x).shape(), site.in(r).shape())) {}
+
+  const Sizes& sizes() const { return sizes_; }
+  bool is_reversed(std::int64_t d) const {
+    return d == 1 || s_.attributes().text("direction", "forward") == "reverse";
+  }
+  // Steps first.
+  Value sequence(std::size_t input) const {
+    return sizes_.batch_first ? s_.emit.transpose(s_.in(input), {1, 0, 2}) : s_.in(input);
+  }
+  Value matrix(std::size_t input, std::int64_t d) const { return without(s_.in(input), 0, d); }
+  Value state(std::size_t input, std::int64_t d) const {
+    if (!s_.has(input)) return s_.emit.splat(s_.in(0).element(), {sizes_.batch, sizes_.hidden}, 0);
+    return without(s_.in(input), sizes_.batch_first ? 1 : 0, d);
+  }
+  // Of Y, and of what is shaped like it: [T, B, H].
+  Value outputs(std::size_t input, std::int64_t d) const {
+    if (!s_.has(input))
+      return s_.emit.splat(s_.in(0).element(), {sizes_.steps, sizes_.batch, sizes_.hidden}, 0);
+    if (!sizes_.batch_first) return without(s_.in(input), 1, d);
+    return s_.emit.transpose(without(s_.in(input), 2, d), {1, 0, 2});
+  }
+
+  Value stacked(const Values& of_each, int axis) const {
+    Values parts;
+    for (const Value& value : of_each) {
+      Extents extents = value.shape().extents();
+      extents.insert(extents.begin() + axis, 1);
+      parts.push_back(s_.emit.reshape(value, Shape(extents)));
+    }
+    return s_.emit.concatenate(parts, axis);
+  }
+  Value stacked_states(const Values& of_each) const { return stacked(of_each, sizes_.batch_first ? 1 : 0); }
+  Value stacked_outputs(const Values& of_each) const {
+    const Value all = stacked(of_each, 1);  // [T, D, B, H]
+    return sizes_.batch_first ? s_.emit.transpose(all, {2, 0, 1, 3}) : all;
+  }
+
+ private:
+  Value without(const Value& x, int axis, std::int64_t place) const {
+    Extents extents = x.shape().extents();
+    extents.erase(extents.begin() + axis);
+    return s_.emit.reshape(s_.emit.cut(x, axis, place, place + 1), Shape(extents));
+  }
+
+  const Site& s_;
+  Sizes sizes_;
+};
+
+Values lstm(const Site& s) {
+  const Directions directions(s, x_in, r_in);
+  const Sizes& sizes = directions.sizes();
+  Emitter& emit = s.emit;
+  Values ys, hs, cs;
+  for (std::int64_t d = 0; d < sizes.directions; ++d) {
+    const Cell cell(emit, sizes, s.in(0).element(), directions.is_reversed(d));
+    const Value r = directions.matrix(r_in, d);
+    const Value inputs = cell.from_inputs(directions.sequence(x_in), directions.matrix(w_in, d),
+                                          s.has(b_in) ? directions.matrix(b_in, d) : Value());
+    const Values end = cell.over_steps(
+        {directions.state(h_in, d), directions.state(c_in, d), cell.room(sizes.hidden), inputs, r},
+        [&](const Values& now) {
+          const Value t = cell.place(now[0]);
+          const Value gates =
+              cell.activated(emit.add(cell.at(now[4], t), cell.product(now[1], now[5], true)));
+          const Value c = emit.add(emit.multiply(cell.gate(gates, 2), now[2]),
+                                   emit.multiply(cell.gate(gates, 0), cell.gate(gates, 3)));
+          const Value h = emit.multiply(cell.gate(gates, 1), emit.unary("tanh", c));
+          return Values{h, c, cell.put(now[3], h, t), now[4], now[5]};
+        });
+    hs.push_back(end[0]);
+    cs.push_back(end[1]);
+    ys.push_back(end[2]);
+  }
+  return {directions.stacked_outputs(ys), directions.stacked_states(hs), directions.stacked_states(cs)};
+}
+
+// The cells of all steps, whose gates are known: [T, B, H].
+Value cells_of(Emitter& emit, const Cell& cell, const Sizes& sizes, const Value& gates, const Value& start) {
+  const Values end = cell.over_steps({start, cell.room(sizes.hidden), gates}, [&](const Values& now) {
+    const Value t = cell.place(now[0]), g = cell.at(now[3], t);
+    const Value c =
+        emit.add(emit.multiply(cell.gate(g, 2), now[1]), emit.multiply(cell.gate(g, 0), cell.gate(g, 3)));
+    return Values{c, cell.put(now[2], c, t), now[3]};
+  });
+  return end[1];
+}
+
+// x (1 - x), the derivative of the logistic function by what it gives.
+Value logistic_slope(Emitter& emit, const Value& x) {
+  return emit.multiply(x, emit.subtract(emit.like(x, 1), x));
+}
+// 1 - x^2, of the hyperbolic tangent.
+Value tanh_slope(Emitter& emit, const Value& x) {
+  return emit.subtract(emit.like(x, 1), emit.multiply(x, x));
+}
+
+struct Step {
+  Value gates_slope, h,
+      c;  // derivatives by the gates before their functions, and by the states before the step
+};
+
+// One step backwards: `g` its gates, `c` and `before` its cells after and before it.
+Step step_back(Emitter& emit, const Cell& cell, const std::array<Value, 3>& known, const Value& r,
+               const Value& dh, const Value& dc_after) {
+  const auto& [g, c, before] = known;
+  const Value i = cell.gate(g, 0), o = cell.gate(g, 1), f = cell.gate(g, 2), z = cell.gate(g, 3);
+  const Value squashed = emit.unary("tanh", c);
+  const Value dc = emit.add(emit.multiply(emit.multiply(dh, o), tanh_slope(emit, squashed)), dc_after);
+  const Values by_gate = {emit.multiply(emit.multiply(dc, z), logistic_slope(emit, i)),
+                          emit.multiply(emit.multiply(dh, squashed), logistic_slope(emit, o)),
+                          emit.multiply(emit.multiply(dc, before), logistic_slope(emit, f)),
+                          emit.multiply(emit.multiply(dc, i), tanh_slope(emit, z))};
+  const Value slope = emit.concatenate(by_gate, 1);
+  return {slope, cell.product(slope, r, false), emit.multiply(dc, f)};
+}
+
+// a [N, P] transposed times b [N, Q].
+Value outer(Emitter& emit, const Value& a, const Value& b) {
+  return emit.dot(a, b, {{}, {}, {0}, {0}}, {a.shape()[1], b.shape()[1]}, a.element());
+}
+
+// Of one direction: by X [T, B, I], W, R, B and both states.
+Values direction_gradient(const Site& s, const Directions& directions, std::int64_t d) {
+  const Sizes& sizes = directions.sizes();
+  Emitter& emit = s.emit;
+  // Forwards and backwards through the same steps.
+  const Cell cell(emit, sizes, s.in(0).element(), directions.is_reversed(d)),
+      back(emit, sizes, s.in(0).element(), !directions.is_reversed(d));
+  const Value x = directions.sequence(g_x), w = directions.matrix(g_w, d), r = directions.matrix(g_r, d);
+  const Value h_before = cell.before(directions.outputs(g_y, d), directions.state(g_h, d));
+  const Value inputs = cell.from_inputs(x, w, directions.matrix(g_b, d));
+  const Value gates =
+      emit.reshape(cell.activated(emit.add(cell.rows(inputs), cell.product(cell.rows(h_before), r, true))),
+                   inputs.shape());
+  const Value start = directions.state(g_c, d), cells = cells_of(emit, cell, sizes, gates, start);
+  const Values end = back.over_steps(
+      {directions.state(g_dh, d), directions.state(g_dc, d), back.room(4 * sizes.hidden), gates, cells,
+       cell.before(cells, start), directions.outputs(g_dy, d), r},
+      [&](const Values& now) {
+        const Value t = back.place(now[0]);
+        const Step step = step_back(emit, back, {back.at(now[4], t), back.at(now[5], t), back.at(now[6], t)},
+                                    now[8], emit.add(now[1], back.at(now[7], t)), now[2]);
+        return Values{step.h, step.c, back.put(now[3], step.gates_slope, t), now[4], now[5], now[6],
+                      now[7], now[8]};
+      });
+  const Value slopes = cell.rows(end[2]);
+  const Value by_bias = emit.reduce(slopes, {0}, Fold::sum);
+  return {emit.reshape(cell.product(slopes, w, false), x.shape()),
+          outer(emit, slopes, cell.rows(x)),
+          outer(emit, slopes, cell.rows(h_before)),
+          emit.concatenate(Values{by_bias, by_bias}, 0),
+          end[0],
+          end[1]};
+}
+
+Values lstm_gradient(const Site& s) {
+  const Directions directions(s, g_x, g_r);
+  std::vector<Values> found(6);  // by result, of each direction
+  for (std::int64_t d = 0; d < directions.sizes().directions; ++d) {
+    const Values of_direction = direction_gradient(s, directions, d);
+    for (std::size_t i = 0; i < found.size(); ++i) found[i].push_back(of_direction[i]);
+  }
+  Value x = found[0][0];
+  for (std::size_t d = 1; d < found[0].size(); ++d) x = s.emit.add(x, found[0][d]);
+  if (directions.sizes().batch_first) x = s.emit.transpose(x, {1, 0, 2});
+  return {x,
+          directions.stacked(found[1], 0),
+          directions.stacked(found[2], 0),
+          directions.stacked(found[3], 0),
+          directions.stacked_states(found[4]),
+          directions.stacked_states(found[5])};
+}
+
+// Three gates and the functions of the definition, over more than a step; of the gradient nothing else is
+// asked.
+bool is_usual(const graph::Graph& graph, const graph::Node& node) {
+  const graph::Attributes& a = node.attributes;
+  const bool plain = !a.has("activations") && a.number("clip", 0) == 0 && a.integer("input_forget", 0) == 0;
+  const Sizes sizes = sizes_of(a, graph.type(node.inputs[0]).shape, graph.type(node.inputs[2]).shape);
+  return plain && sizes.steps > 1 && sizes.batch > 0 && sizes.hidden > 0 && sizes.inputs > 0;
+}
+
+// Sequences of one length, and no gate that looks at the cell.
+bool is_usual_forward(const graph::Graph& graph, const graph::Node& node) {
+  const auto has = [&](std::size_t input) {
+    return input < node.inputs.size() && node.inputs[input].valid();
+  };
+  return is_usual(graph, node) && !has(lengths_in) && !has(peephole_in);
+}
+
+constexpr Lowering table[] = {{"LSTM", lstm, Inputs::widened, is_usual_forward},
+                              {"superstep.LSTMGradient", lstm_gradient, Inputs::widened, is_usual}};
+
+}  // namespace
+
+std::span<const Lowering> recurrent_lowerings() { return table; }
+
+}  // namespace superstep::target::stablehlo

@@ -10,6 +10,8 @@ from helptext import all_commands, commands_of, examples_of
 
 # Words that stand for what a reader has: not tried.
 PLACEHOLDER = re.compile(r'(?<![\w-])(?!SUPERSTEP)[A-Z]{3,}\b|\.\.\.|[<>\[\]{}]')
+# What a page speaks of beside the model at hand, and what a run of another name kept: docs and cli test these.
+BESIDE = re.compile(r'robust\.onnx|--config ')
 RANKS = 'OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1'
 
 # What speaks of files that a script on one of these pages makes: docs.your_data runs both.
@@ -25,7 +27,7 @@ def attempts(walk: Walk) -> list:
     for where, commands in everything_printed(walk).items():
         page = Page(walk, where)
         for command in commands:
-            if command in seen or PLACEHOLDER.search(command):
+            if command in seen or PLACEHOLDER.search(command) or BESIDE.search(command):
                 continue
             seen.add(command)
             if missing := missing_tools(command):
@@ -104,7 +106,10 @@ def reduced(command: str) -> str:
         command = re.sub(r'--out \S+', '--out a-new-run/', command)  # run/ is there already, for what reads it
         command = re.sub(r'--batch \d{3,}', '--batch 128', command)
     if command.startswith('sample '):
-        few = '--chains 2 --warm-up 20 --draws 10 --doublings 4 --leapfrog 10' + (' --windows 3' if '--windows' in command else '')
+        few = '--chains 2 --warm-up 20 --draws 10'
+        few += ' --leapfrog 10' if 'hmc' in command else ''
+        few += ' --doublings 4' if 'nuts' in command or '--method' not in command else ''
+        few += ' --windows 3' if '--windows' in command else ''
         command = re.sub(r'--(warm-up|draws|leapfrog|windows|chains|threads) \d+ ?', '', command).strip() + ' ' + few
     command = re.sub(r'--tokens 1,306,4658', '--tokens 1,306,46', command)  # the model at hand knows few
     command = re.sub(r'--sizes \S+', '--sizes 4K..64K', command)

@@ -17,7 +17,7 @@ namespace superstep::run {
 namespace {
 
 // Options of `superstep train`, and the members of config.json that keep them.
-constexpr std::array<std::pair<std::string_view, const char*>, 30> kept_options{{
+constexpr auto kept_options = std::to_array<std::pair<std::string_view, const char*>>({
     {"--weights", "weights"},
     {"--data", "data"},
     {"--validation", "validation"},
@@ -49,7 +49,7 @@ constexpr std::array<std::pair<std::string_view, const char*>, 30> kept_options{
     {"--set", "model_options"},
     {"--batch-norm-span", "batch_norm_span"},
     {"--no-augment", "augment"},
-}};
+});
 
 std::string words(const nlohmann::json& value) {
   return value.is_string() ? fmt::format("'{}'", value.get<std::string>()) : value.dump();

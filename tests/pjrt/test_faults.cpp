@@ -12,6 +12,7 @@
 #include "superstep/op/core/builder.h"
 #include "superstep/op/elementwise/arithmetic.h"
 #include "superstep/target/pjrt/ahead.h"
+#include "superstep/target/pjrt/pjrt.h"
 #include "superstep/target/target.h"
 #include "tests/expect_error.h"
 #include "tests/scratch.h"
@@ -85,6 +86,19 @@ TEST(PluginFaults, ADeviceLostInMidRunIsAnErrorThenAndLater) {
                  [&] { run_times(*executable, 1); });
     expect_error(ErrorCode::io, {"an earlier run failed", "--resume"}, [&] { executable->state("seen"); });
     expect_error(ErrorCode::io, {"an earlier run failed"}, [&] { run_times(*executable, 1); });
+  });
+}
+
+// It says nothing of its platform: a record has what it says, and the run goes on.
+TEST(PluginFaults, WhatAPluginDoesNotSayIsLeftOutOfRecords) {
+  apart("", [] {
+    const auto executable = compiled();
+    const auto devices = target::pjrt::devices_in_use(std::string("pjrt:") + FAKE_PLUGIN);
+    ASSERT_EQ(devices.size(), 1u);
+    EXPECT_EQ(devices[0].name, "pjrt:0");
+    EXPECT_EQ(devices[0].kind, "a fake");
+    EXPECT_EQ(devices[0].platform, "");
+    EXPECT_TRUE(target::pjrt::devices_in_use("pjrt:/nowhere/else.so").empty());
   });
 }
 

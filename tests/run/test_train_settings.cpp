@@ -34,6 +34,8 @@ const TrainSettings unusual{.workload = "model.onnx",
                             .batch = 7,
                             .micro_batch = 3,
                             .replicas = 9,
+                            .devices = 5,
+                            .divide_parameters = true,
                             .memory_limit = 1LL << 40,
                             .epochs = 0.1,
                             .steps = 11,
@@ -62,14 +64,17 @@ TEST(TrainSettingsFile, EveryMemberComesBack) {
 
 TEST(TrainSettingsFile, OlderFilesAreRead) {
   json older = to_json(unusual);
-  for (const char* later : {"shapes", "train", "freeze", "loss", "memory_limit", "batch_norm_span", "recipe",
-                            "gradient", "weights", "schedule", "patience", "monitor", "average"})
+  for (const char* later :
+       {"shapes", "train", "freeze", "loss", "memory_limit", "batch_norm_span", "recipe", "gradient",
+        "weights", "schedule", "patience", "monitor", "average", "devices", "shard"})
     older.erase(later);
   const TrainSettings found = train_settings_from_json(older);
   EXPECT_TRUE(found.shapes.empty() && found.train.empty() && found.freeze.empty() && found.loss.empty());
   EXPECT_EQ(found.memory_limit, 0);
   EXPECT_EQ(found.recipe, "quick");
   EXPECT_EQ(found.batch_norm_span, 1);
+  EXPECT_EQ(found.devices, 1);
+  EXPECT_FALSE(found.divide_parameters);
   EXPECT_EQ(found.gradient, "reverse");
 }
 

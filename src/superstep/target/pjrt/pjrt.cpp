@@ -124,6 +124,16 @@ class DeviceTarget : public Target {
   mutable Place used_;  // behind mutex_: what was compiled for last, or for more devices before
 };
 
+// What a plug-in says of itself; nothing where it does not, which must not end a run.
+template <class Ask>
+std::string said(Ask&& ask) {
+  try {
+    return ask();
+  } catch (const Error&) {
+    return {};
+  }
+}
+
 std::string versions_of(const Library& library) {
   std::string text = fmt::format("PJRT {}.{}", library.major(), library.minor());
   if (const std::string stablehlo = library.attribute("stablehlo_current_version"); !stablehlo.empty())
@@ -169,12 +179,12 @@ std::vector<DeviceFacts> devices_in_use(std::string_view target) {
   for (std::size_t i = place.first; i < place.first + place.count; ++i) {
     const auto memory = client.device_memory(i);
     devices.push_back({.name = fmt::format("{}:{}", target.substr(0, target.find(':')), i),
-                       .kind = client.device_kind(i),
+                       .kind = said([&] { return client.device_kind(i); }),
                        .memory_bytes = memory ? memory->limit.value_or(0) : 0,
                        .plugin = client.library().file().filename().string(),
                        .versions = versions_of(client.library()),
-                       .platform = client.platform(),
-                       .platform_version = client.platform_version()});
+                       .platform = said([&] { return client.platform(); }),
+                       .platform_version = said([&] { return client.platform_version(); })});
   }
   return devices;
 }

@@ -1,8 +1,11 @@
 // Long short-term memory as a loop over its steps, and its derivative: products by all steps at once stand
 // outside of it, as far as they know their operands. Cells of other kinds are made of their parts, step by
 // step.
+#include <algorithm>
 #include <array>
 
+#include "superstep/op/sequence/recurrent.h"
+#include "superstep/op/sequence/recurrent_gradient.h"
 #include "superstep/target/pjrt/stablehlo/lowering.h"
 
 namespace superstep::target::stablehlo {
@@ -296,11 +299,18 @@ bool is_usual_forward(const graph::Graph& graph, const graph::Node& node) {
   return is_usual(graph, node) && !has(lengths_in) && !has(peephole_in);
 }
 
-constexpr Lowering table[] = {{"LSTM", lstm, Inputs::widened, is_usual_forward},
-                              {"superstep.LSTMGradient", lstm_gradient, Inputs::widened, is_usual}};
+// The recurrent operator that has a cell beside its state: a third result.
+std::string_view name_of_lstm() {
+  return std::ranges::find(op::recurrent_operators(), 3, &op::Definition::max_outputs)->name;
+}
 
 }  // namespace
 
-std::span<const Lowering> recurrent_lowerings() { return table; }
+std::span<const Lowering> recurrent_lowerings() {
+  static const Lowering table[] = {
+      {name_of_lstm(), lstm, Inputs::widened, is_usual_forward},
+      {op::recurrent_gradient_operators().front().name, lstm_gradient, Inputs::widened, is_usual}};
+  return table;
+}
 
 }  // namespace superstep::target::stablehlo

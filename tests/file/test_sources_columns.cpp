@@ -30,6 +30,7 @@ plain |= {t: rng.normal(size=n).astype(t) for t in ['f2', 'f4', 'f8']}
 plain['bool'] = rng.integers(0, 2, n).astype(bool)
 plain['few'] = rng.integers(0, 5, n) * 1000003
 plain['rising'] = np.cumsum(rng.integers(0, 9, n))
+plain['wide'] = rng.integers(-2**60, 2**60, n)
 flat = rng.normal(size=(n, 6)).astype('f4')
 nested = rng.integers(-9, 9, (n, 2, 3)).astype('i4')
 picture = rng.integers(0, 256, (n, 3, 8, 8), dtype='u1')
@@ -156,7 +157,7 @@ def encoded(name, encodings, version):
     own = table.select(list(encodings))
     pq.write_table(own, name, use_dictionary=False, column_encoding=encodings, data_page_version=version, data_page_size=700)
 for version in ['1.0', '2.0']:
-    encoded(f'a{version}', {'i4': 'DELTA_BINARY_PACKED', 'i8': 'DELTA_BINARY_PACKED', 'rising': 'DELTA_BINARY_PACKED', 'f4': 'BYTE_STREAM_SPLIT',
+    encoded(f'a{version}', {'i4': 'DELTA_BINARY_PACKED', 'i8': 'DELTA_BINARY_PACKED', 'rising': 'DELTA_BINARY_PACKED', 'wide': 'DELTA_BINARY_PACKED', 'f4': 'BYTE_STREAM_SPLIT',
                             'f8': 'BYTE_STREAM_SPLIT', 'bool': 'RLE', 'u2': 'DELTA_BINARY_PACKED', 'few': 'BYTE_STREAM_SPLIT'}, version)
     pictures = pa.table({'png': pa.array([png(i) for i in range(n)], pa.binary())})
     for encoding in ['DELTA_LENGTH_BYTE_ARRAY', 'DELTA_BYTE_ARRAY', 'PLAIN']:
@@ -165,7 +166,7 @@ for version in ['1.0', '2.0']:
   if (IsSkipped()) return;
   for (const std::string version : {"1.0", "2.0"}) {
     const auto source = opened("a" + version);
-    for (const char* name : {"i4", "i8", "rising", "f4", "f8", "bool", "u2", "few"})
+    for (const char* name : {"i4", "i8", "rising", "wide", "f4", "f8", "bool", "u2", "few"})
       expect(*source, name, name);
     for (const char* encoding : {"DELTA_LENGTH_BYTE_ARRAY", "DELTA_BYTE_ARRAY", "PLAIN"})
       expect(*opened(encoding + version), "png", "picture");

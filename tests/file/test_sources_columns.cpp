@@ -30,6 +30,7 @@ plain |= {t: rng.normal(size=n).astype(t) for t in ['f2', 'f4', 'f8']}
 plain['bool'] = rng.integers(0, 2, n).astype(bool)
 plain['few'] = rng.integers(0, 5, n) * 1000003
 plain['rising'] = np.cumsum(rng.integers(0, 9, n))
+plain['wide'] = rng.integers(-2**60, 2**60, n)
 flat = rng.normal(size=(n, 6)).astype('f4')
 nested = rng.integers(-9, 9, (n, 2, 3)).astype('i4')
 picture = rng.integers(0, 256, (n, 3, 8, 8), dtype='u1')
@@ -156,7 +157,7 @@ def encoded(name, encodings, version):
     own = table.select(list(encodings))
     pq.write_table(own, name, use_dictionary=False, column_encoding=encodings, data_page_version=version, data_page_size=700)
 for version in ['1.0', '2.0']:
-    encoded(f'a{version}', {'i4': 'DELTA_BINARY_PACKED', 'i8': 'DELTA_BINARY_PACKED', 'rising': 'DELTA_BINARY_PACKED', 'f4': 'BYTE_STREAM_SPLIT',
+    encoded(f'a{version}', {'i4': 'DELTA_BINARY_PACKED', 'i8': 'DELTA_BINARY_PACKED', 'rising': 'DELTA_BINARY_PACKED', 'wide': 'DELTA_BINARY_PACKED', 'f4': 'BYTE_STREAM_SPLIT',
                             'f8': 'BYTE_STREAM_SPLIT', 'bool': 'RLE', 'u2': 'DELTA_BINARY_PACKED', 'few': 'BYTE_STREAM_SPLIT'}, version)
     pictures = pa.table({'png': pa.array([png(i) for i in range(n)], pa.binary())})
     for encoding in ['DELTA_LENGTH_BYTE_ARRAY', 'DELTA_BYTE_ARRAY', 'PLAIN']:
@@ -165,7 +166,7 @@ for version in ['1.0', '2.0']:
   if (IsSkipped()) return;
   for (const std::string version : {"1.0", "2.0"}) {
     const auto source = opened("a" + version);
-    for (const char* name : {"i4", "i8", "rising", "f4", "f8", "bool", "u2", "few"})
+    for (const char* name : {"i4", "i8", "rising", "wide", "f4", "f8", "bool", "u2", "few"})
       expect(*source, name, name);
     for (const char* encoding : {"DELTA_LENGTH_BYTE_ARRAY", "DELTA_BYTE_ARRAY", "PLAIN"})
       expect(*opened(encoding + version), "png", "picture");
@@ -286,6 +287,73 @@ for name in wanted.files:
         assert np.dtype(kind.to_pandas_dtype()) == wanted[name].dtype, (name, kind)
     assert found.shape == wanted[name].shape and (found == wanted[name]).all(), name
 )"));
+}
+
+// Columns of all kinds and types in files of all sizes of groups and pages, packed in all ways; an array of
+// NumPy for each that is read.
+constexpr const char* draws_tables = R"(
+import random
+import numpy as np, pyarrow as pa, pyarrow.parquet as pq, pyarrow.ipc as ipc
+
+def column(r, g, n, name):
+    t = r.choice(['i1', 'i2', 'i4', 'i8', 'u1', 'u2', 'u4', 'u8', 'f4', 'f8', 'bool'])
+    kind, type = r.choice(['flat', 'list', 'large', 'nest', 'fixed', 'struct', 'gaps', 'gaps in lists']), pa.from_numpy_dtype(np.dtype(t))
+    def draw(*shape):
+        return g.normal(size=shape).astype(t) if t[0] == 'f' else g.integers(0, 2 if t == 'bool' else r.choice([3, 100]), shape).astype(t)
+    def fixed(a):
+        return pa.FixedSizeListArray.from_arrays(fixed(a.reshape(-1, a.shape[2])) if a.ndim > 2 else pa.array(a.ravel()), a.shape[1])
+    if kind == 'struct':
+        a, b = draw(n), draw(n, 2)
+        return pa.StructArray.from_arrays([pa.array(a), fixed(b)], ['p', 'q']), {name + '.p': a, name + '.q': b}
+    if kind.startswith('gaps'):
+        a = g.normal(size=n if kind == 'gaps' else (n, 3))
+        missing = g.random(a.shape) < .3
+        whole, a[missing] = a.copy(), np.nan
+        if kind == 'gaps': return pa.array(whole, mask=missing), {name: a}
+        return pa.array([[None if v != v else v for v in row] for row in a.tolist()], pa.list_(pa.float64())), {name: a}
+    a = draw(n, *[r.randint(1, 4) for _ in range({'flat': 0, 'nest': 2, 'fixed': r.randint(1, 2)}.get(kind, 1))])
+    if kind == 'fixed': return fixed(a), {name: a}
+    for i in range(a.ndim - 1): type = pa.large_list(type) if kind == 'large' else pa.list_(type)
+    return pa.array(a.tolist(), type), {name: a}
+
+for seed in range(25):
+    r, g = random.Random(seed), np.random.default_rng(seed)
+    n = r.choice([1, 2, 7, 64, 500])
+    columns, wanted = {}, {}
+    for k in range(r.randint(1, 7)):
+        columns[f'c{k}'], arrays = column(r, g, n, f'c{k}')
+        wanted |= arrays
+    table = pa.table(columns)
+    np.savez(f'{seed}.npz', **wanted)
+    pq.write_table(table, f'{seed}.parquet', compression=r.choice(['none', 'snappy', 'zstd', 'gzip', 'lz4']), row_group_size=r.choice([1, 5, 100, 5000]),
+                   data_page_size=r.choice([64, 1000, 1 << 20]), data_page_version=r.choice(['1.0', '2.0']), use_dictionary=r.choice([True, False]),
+                   write_page_index=r.choice([True, False]), dictionary_pagesize_limit=r.choice([50, 1 << 20]))
+    with r.choice([ipc.new_file, ipc.new_stream])(f'{seed}.arrow', table.schema, options=ipc.IpcWriteOptions(compression=r.choice([None, 'lz4', 'zstd']))) as out:
+        out.write_table(table.slice(n // 3), max_chunksize=r.choice([3, 100, 10000]))
+        out.write_table(table.slice(0, n // 3), max_chunksize=2)
+)";
+
+TEST_F(ColumnSources, OfTablesDrawnAtRandom) {
+  const std::string python = python_with("numpy, pyarrow");
+  if (python.empty()) GTEST_SKIP() << "pyarrow is not installed: tools/setup-oracles installs it";
+  ASSERT_TRUE(run_python(python, folder / ".", draws_tables));
+  for (int seed = 0; seed < 25; ++seed) {
+    for (const auto& [name, wanted] : read_npz(folder / (std::to_string(seed) + ".npz"))) {
+      const std::int64_t rows = wanted.shape()[0];
+      for (const bool arrow : {false, true}) {
+        const std::string file = std::to_string(seed) + (arrow ? ".arrow" : ".parquet");
+        SCOPED_TRACE(file + " " + name);
+        const auto source = opened(file);
+        const std::size_t at = find_array(*source, name);
+        ASSERT_LT(at, source->arrays().size());
+        ASSERT_EQ(source->arrays()[at].shape(), wanted.shape());
+        ASSERT_EQ(source->arrays()[at].type, wanted.type());
+        // In a file of Arrow the first third comes last.
+        expect_rows(read_whole(*source, at), wanted,
+                    [&](std::int64_t row) { return arrow ? (row + rows / 3) % rows : row; });
+      }
+    }
+  }
 }
 
 // A column that nobody asks for may miss what it likes.

@@ -141,6 +141,34 @@ open('long.csv.gz', 'wb').write(gzip.compress(b'x\n' + line * 140) + gzip.compre
   EXPECT_EQ(source->shards(), std::vector<std::int64_t>{0});
 }
 
+// More than is kept, so that parts are unpacked again: from places within members of gzip, and where frames
+// begin.
+TEST_F(PackedSources, ArePartsOfWhatTheyUnpackToWhereverTheyAreReadAgain) {
+  const std::string python = python_with("numpy, pyarrow");
+  if (python.empty()) GTEST_SKIP() << "pyarrow is not installed: tools/setup-oracles installs it";
+  ASSERT_TRUE(run_python(python, folder / ".", R"(
+import gzip
+import numpy as np, pyarrow as pa
+part = np.random.default_rng(1).integers(0, 2, 5000011, dtype='u1').tobytes()
+open('part', 'wb').write(part)
+open('whole.gz', 'wb').write(gzip.compress(part, 1) * 55)
+open('whole.zst', 'wb').write(pa.compress(part, 'zstd', asbytes=True) * 55)
+)"));
+  const std::string part = read_text_file(folder / "part");
+  for (const char* name : {"whole.gz", "whole.zst"}) {
+    const Content content(folder / name);
+    ASSERT_EQ(content.size(), 55 * part.size());
+    EXPECT_TRUE(content.is_ordered());
+    std::string found(3000, '?');
+    for (std::uint64_t i = 0; i < 40; ++i) {
+      const std::uint64_t at = i * 104729 * 997 % (content.size() - found.size());
+      content.read(at, std::as_writable_bytes(std::span(found)));
+      for (std::size_t k = 0; k < found.size(); ++k)
+        ASSERT_EQ(found[k], part[(at + k) % part.size()]) << name << ' ' << at << ' ' << k;
+    }
+  }
+}
+
 TEST(Content, NamesWhatIsPacked) {
   EXPECT_EQ(unpacked_name("a/b.csv.gz"), "a/b.csv");
   EXPECT_EQ(unpacked_name("b.TGZ"), "b.tar");

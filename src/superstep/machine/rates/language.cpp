@@ -43,11 +43,10 @@ void file_language(const MachineFacts& machine, const std::string& law, const st
                    const std::string& part = {}) {
   const std::string width = fmt::format("{} {}{}", law, form, width_of(type));
   const std::string stack = fmt::format("{} {}", width, software);
-  std::vector<std::string> kinds{fmt::format("{} | {}", stack, machine.id),
-                                 fmt::format("{} | {}", stack, machine.vendor()), stack, width, law};
-  // Steps and prompts by themselves are of few models: what whole requests say stands behind them.
-  if (law == "decoding" || law == "prompts") kinds.emplace_back("generation");
-  file_call(call, machine, std::move(kinds), stack + part, fmt::format("{} {}", law, software));
+  file_call(call, machine,
+            {fmt::format("{} | {}", stack, machine.id), fmt::format("{} | {}", stack, machine.vendor()),
+             stack, width, law},
+            stack + part, software);
 }
 
 }  // namespace
@@ -71,8 +70,8 @@ double sequences_held(const MachineFacts& machine, const ModelFacts& model, cons
 
 LawCall request_call(const MachineFacts& machine, const ModelFacts& model, const Request& asked) {
   Request r = asked;
-  // A first token is a request for one: prompts and steps are told apart by such rows alone, as most requests ask for as many
-  // tokens as they bring.
+  // A first token is a request for one: prompts and steps are told apart by such rows alone, as most requests
+  // ask for as many tokens as they bring.
   const bool first = r.what == Request::What::first_token;
   if (first) {
     r.what = Request::What::whole;

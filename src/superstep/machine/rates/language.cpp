@@ -43,10 +43,11 @@ void file_language(const MachineFacts& machine, const std::string& law, const st
                    const std::string& part = {}) {
   const std::string width = fmt::format("{} {}{}", law, form, width_of(type));
   const std::string stack = fmt::format("{} {}", width, software);
-  file_call(call, machine,
-            {fmt::format("{} | {}", stack, machine.id), fmt::format("{} | {}", stack, machine.vendor()),
-             stack, width, law},
-            stack + part, software);
+  std::vector<std::string> kinds{fmt::format("{} | {}", stack, machine.id),
+                                 fmt::format("{} | {}", stack, machine.vendor()), stack, width, law};
+  // Prompts by themselves were measured of few models: what whole requests say stands behind them.
+  if (law == "prompts") kinds.emplace_back("generation");
+  file_call(call, machine, std::move(kinds), stack + part, fmt::format("{} {}", law, software));
 }
 
 }  // namespace

@@ -129,7 +129,8 @@ double training_flops(const ModelFacts& model, double length) {
 LawCall language_training_call(const MachineFacts& machine, const ModelFacts& model,
                                const LanguageTraining& training) {
   LawCall call{.family = "language training", .call = {}};
-  const double peak = machine.peak(training.type), passes = training.recomputes ? 4.0 / 3 : 1.0;
+  constexpr double with_recomputation = 4.0 / 3;  // the forward pass, a third of a step, once more
+  const double peak = machine.peak(training.type), passes = training.recomputes ? with_recomputation : 1.0;
   call.flops = training_flops(model, training.length);
   const double attention = 12 * model.layers * model.width * training.length;
   const double tokens = std::max(1.0, training.micro_batch) * training.length;

@@ -61,8 +61,8 @@ TEST(Laws, FindTheConstantsThatExplainTheCalls) {
   for (const MeasuredCall& call : calls) EXPECT_NEAR(laws.seconds(call) / call.seconds, 1, 0.05);
 }
 
-// A machine that was never measured takes its kind's constants, and no factor; a law of which nothing is known has no
-// answer.
+// A machine that was never measured takes its kind's constants, and no factor; a law of which nothing is
+// known has no answer.
 TEST(Laws, UnknownMachinesTakeTheirKinds) {
   const std::vector<MeasuredCall> calls = explained("a");
   const FittedLaws laws(all_of(calls));
@@ -87,7 +87,8 @@ TEST(Laws, KindsHaveConstantsWhereTheyPay) {
   const FittedLaws laws(all_of(calls));
   ASSERT_TRUE(laws.knows("slow to launch"));
   EXPECT_NEAR(laws.constants().at("slow to launch").launch, 205e-6, 20e-6);
-  for (const MeasuredCall& call : calls) EXPECT_NEAR(laws.seconds(call) / call.seconds, 1, 0.1) << call.kinds.front();
+  for (const MeasuredCall& call : calls)
+    EXPECT_NEAR(laws.seconds(call) / call.seconds, 1, 0.1) << call.kinds.front();
 }
 
 // What a machine takes over its kind is a factor; of one that is as its kind says there is none.
@@ -159,8 +160,8 @@ TEST(Laws, AreKeptAsTheyWereFitted) {
 
 TEST(Laws, DamagedFilesOfConstantsAreRefused) {
   FittedLaws laws;
-  for (const char* wrong : {"a,1,1,1\n", "a,x,1,1,1,1,1,0,1,1,1\n", "a,1,0,1,1,1,1,0,1,1,1\n",
-                            "a,-1,1,1,1,1,1,0,1,1,1\n"})
+  for (const char* wrong :
+       {"a,1,1,1\n", "a,x,1,1,1,1,1,0,1,1,1\n", "a,1,0,1,1,1,1,0,1,1,1\n", "a,-1,1,1,1,1,1,0,1,1,1\n"})
     EXPECT_THROW(machine::read_laws(wrong, "laws", laws), Error) << wrong;
   EXPECT_THROW(machine::read_factors("a,1\n", "factors", laws), Error);
   machine::Spreads spreads;
@@ -183,8 +184,8 @@ TEST(Laws, TheProgramsOwnAreWhole) {
   }
 }
 
-// What nobody needs a truth for: of every machine with a sheet, requests take longer with a larger batch, longer prompts
-// and longer answers, and twice the batch makes between once and twice the tokens per second.
+// What nobody needs a truth for: of every machine with a sheet, requests take longer with a larger batch,
+// longer prompts and longer answers, and twice the batch makes between once and twice the tokens per second.
 TEST(Questions, RequestsGrowWithWhatTheyAsk) {
   const machine::ModelFacts& model = *machine::known_language_model("llama-3-8b");
   for (const auto& [id, sheet] : machine::sheets()) {
@@ -219,7 +220,8 @@ TEST(Questions, NetworksGrowWithTheirBatch) {
       for (double batch = 1; batch <= 4096; batch *= 2) {
         const double now =
             machine::answer_by_law(
-                machine::network_call(facts, *sums, {.batch = batch, .training = training, .type = "amp"}), facts)
+                machine::network_call(facts, *sums, {.batch = batch, .training = training, .type = "amp"}),
+                facts)
                 .seconds;
         EXPECT_GT(now, before) << id;
         EXPECT_LE(now, before > 0 ? 2.001 * before : now) << id;
@@ -229,7 +231,8 @@ TEST(Questions, NetworksGrowWithTheirBatch) {
 }
 
 TEST(Questions, NetworksScaleWithTheirPictures) {
-  const auto small = machine::known_network("timm/resnet50d@112"), own = machine::known_network("timm/resnet50d");
+  const auto small = machine::known_network("timm/resnet50d@112"),
+             own = machine::known_network("timm/resnet50d");
   ASSERT_TRUE(small && own);
   EXPECT_LT(small->macs, own->macs);
   EXPECT_EQ(small->parameters, own->parameters);
@@ -346,12 +349,14 @@ TEST_F(Tables, FoldersWithoutTablesAreRefused) {
 
 // What predict asks is what validate judges: the same call, to the last term.
 TEST_F(Tables, AQuestionIsTheRowOfATable) {
-  write("rows.csv", header + row("gemm_1024x512x256", "infer", "h100", "1,cublas,bf16,", "time,0.02,ms") +
-                        row("onnx:timm/resnet50d@224", "infer", "h100", "1,pytorch,amp,64", "throughput,4000,images/s") +
-                        row("llm:llama-3-8b", "infer", "h100", "2,vllm,fp16,4", "generation_latency,2,s",
-                            "in 128 out 64 tokens"));
+  write("rows.csv",
+        header + row("gemm_1024x512x256", "infer", "h100", "1,cublas,bf16,", "time,0.02,ms") +
+            row("onnx:timm/resnet50d@224", "infer", "h100", "1,pytorch,amp,64", "throughput,4000,images/s") +
+            row("llm:llama-3-8b", "infer", "h100", "2,vllm,fp16,4", "generation_latency,2,s",
+                "in 128 out 64 tokens"));
   write("models.csv",
-        "id,kind,params_M,gmacs_forward,activations_M,input,layers,width,heads,kv_heads,ffn,vocab,sequence,experts,"
+        "id,kind,params_M,gmacs_forward,activations_M,input,layers,width,heads,kv_heads,ffn,vocab,sequence,"
+        "experts,"
         "active_experts,gated_ffn,source,note\n"
         "llm:llama-3-8b,decoder,,,,tokens,32,4096,32,8,14336,128256,8192,,,1,s,\n");
   const std::vector<TableCall> calls = read_calls(folder_);
@@ -359,13 +364,16 @@ TEST_F(Tables, AQuestionIsTheRowOfATable) {
   const machine::MachineFacts facts = read_table_facts(folder_).machines.at("h100");
   const machine::LawCall asked[] = {
       call_of({.workload = "gemm_1024x512x256", .precision = "bf16"}, facts).law,
-      call_of({.workload = "timm/resnet50d@224", .software = "pytorch", .precision = "amp", .micro_batch = 64}, facts)
+      call_of(
+          {.workload = "timm/resnet50d@224", .software = "pytorch", .precision = "amp", .micro_batch = 64},
+          facts)
           .law,
       machine::request_call(facts, *machine::known_language_model("llama-3-8b"),
                             {.batch = 4, .in = 128, .out = 64, .units = 2})};
   for (std::size_t i = 0; i < calls.size(); ++i) {
     EXPECT_EQ(asked[i].call.kinds, calls[i].call.kinds);
-    EXPECT_EQ(machine::answer_by_law(asked[i], facts).seconds, machine::answer_by_law(calls[i].law, facts).seconds);
+    EXPECT_EQ(machine::answer_by_law(asked[i], facts).seconds,
+              machine::answer_by_law(calls[i].law, facts).seconds);
   }
 }
 
@@ -410,7 +418,8 @@ TEST_F(Tables, APageHasWhatTheTerminalHas) {
 TEST(ZooFacts, AreThoseOfTheGraph) {
   const auto facts = zoo_facts("resnet50", 0);
   ASSERT_TRUE(facts);
-  EXPECT_NEAR(facts->sums.macs, 4.1e9, 0.1e9);  // K. He et al., arXiv 1512.03385: 3.8e9 with the stride elsewhere
+  EXPECT_NEAR(facts->sums.macs, 4.1e9,
+              0.1e9);  // K. He et al., arXiv 1512.03385: 3.8e9 with the stride elsewhere
   EXPECT_NEAR(facts->sums.parameters, 25.5e6, 0.5e6);
   const auto shorter = zoo_facts("bert-large-squad", 128), longer = zoo_facts("bert-large-squad", 384);
   ASSERT_TRUE(shorter && longer);

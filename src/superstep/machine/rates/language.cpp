@@ -45,8 +45,8 @@ void file_language(const MachineFacts& machine, const std::string& law, const st
   const std::string stack = fmt::format("{} {}", width, software);
   std::vector<std::string> kinds{fmt::format("{} | {}", stack, machine.id),
                                  fmt::format("{} | {}", stack, machine.vendor()), stack, width, law};
-  // Steps and prompts by themselves are of few models: what whole requests say stands behind them.
-  if (law == "decoding" || law == "prompts") kinds.emplace_back("generation");
+  // Prompts by themselves were measured of few models: what whole requests say stands behind them.
+  if (law == "prompts") kinds.emplace_back("generation");
   file_call(call, machine, std::move(kinds), stack + part, fmt::format("{} {}", law, software));
 }
 
@@ -71,8 +71,8 @@ double sequences_held(const MachineFacts& machine, const ModelFacts& model, cons
 
 LawCall request_call(const MachineFacts& machine, const ModelFacts& model, const Request& asked) {
   Request r = asked;
-  // A first token is a request for one: prompts and steps are told apart by such rows alone, as most requests ask for as many
-  // tokens as they bring.
+  // A first token is a request for one: prompts and steps are told apart by such rows alone, as most requests
+  // ask for as many tokens as they bring.
   const bool first = r.what == Request::What::first_token;
   if (first) {
     r.what = Request::What::whole;
@@ -129,7 +129,8 @@ double training_flops(const ModelFacts& model, double length) {
 LawCall language_training_call(const MachineFacts& machine, const ModelFacts& model,
                                const LanguageTraining& training) {
   LawCall call{.family = "language training", .call = {}};
-  const double peak = machine.peak(training.type), passes = training.recomputes ? 4.0 / 3 : 1.0;
+  constexpr double with_recomputation = 4.0 / 3;  // the forward pass, a third of a step, once more
+  const double peak = machine.peak(training.type), passes = training.recomputes ? with_recomputation : 1.0;
   call.flops = training_flops(model, training.length);
   const double attention = 12 * model.layers * model.width * training.length;
   const double tokens = std::max(1.0, training.micro_batch) * training.length;

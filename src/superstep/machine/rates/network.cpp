@@ -13,12 +13,12 @@ namespace {
 // have two gradients and views have none (chosen).
 constexpr double passes_of_training = 3, launches_of_training = 2.5;
 constexpr double f32_bytes = 4;
+constexpr double pcie = 12e9;  // bytes/s that copies reach of PCIe 3.0, 16 lanes (chosen)
 
 // What one process that drives several units does anew in each step: every unit's operators one after the
 // other, and the weights sent to all.
 void set_one_process(const MachineFacts& machine, const NetworkSums& sums, const NetworkStep& step,
                      Terms& t) {
-  constexpr double pcie = 12e9;  // what copies reach of PCIe 3.0, 16 lanes
   t.launches *= 1 + step.units;
   t.collectives = sums.tensors * step.units;
   t.link = (step.training ? 2 : 1) * sums.parameters * f32_bytes / std::max(pcie, machine.link_rate);
@@ -26,7 +26,6 @@ void set_one_process(const MachineFacts& machine, const NetworkSums& sums, const
 
 void set_exchange(const MachineFacts& machine, const NetworkSums& sums, const NetworkStep& step, Terms& t) {
   if (!step.training || step.units <= 1) return;
-  constexpr double pcie = 12e9;
   t.collectives = std::log2(step.units);
   t.link =
       2 * sums.parameters * f32_bytes * (step.units - 1) / step.units / std::max(pcie, machine.link_rate);

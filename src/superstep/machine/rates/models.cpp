@@ -54,7 +54,7 @@ struct Sized {
 };
 
 // Columns of networks.csv and language.csv, the names among them.
-constexpr std::size_t network_columns = 12, language_columns = 12;
+constexpr std::size_t network_columns = 12, language_columns = 11;
 
 const std::map<std::string, std::vector<Sized>, std::less<>>& networks() {
   static const auto all = [] {

@@ -285,6 +285,9 @@ struct TrainingSettings {
   std::string monitor;  // the metric that both watch, and the best weights are kept by; empty: the first
   double average = 0;   // decay of averages of the weights, which validate and are served; 0: the recipe's
   bool augment = true;  // where the data allow it
+  bool crop = false;    // of pictures that are larger than the model's the middle is taken
+  bool skip_broken = false;        // samples that cannot be read are left out
+  std::size_t data_memory = 0;     // bytes that samples of files may take; 0: a quarter of what is free
   double checkpoint_seconds = 30;  // between checkpoints within an epoch
   // Behind a plug-in ("cuda", ...): so many devices share each batch; 0: one, or where a run goes on as many
   // as before. With `divide_parameters` each keeps a part of the parameters and moments.

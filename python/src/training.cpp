@@ -42,6 +42,9 @@ TrainingSettings settings_of(nb::dict given) {
   settings.monitor = setting<std::string>(given, "monitor");
   settings.average = setting<double>(given, "average");
   settings.augment = setting<bool>(given, "augment");
+  settings.crop = setting<bool>(given, "crop");
+  settings.skip_broken = setting<bool>(given, "skip_broken");
+  settings.data_memory = setting<std::size_t>(given, "data_memory");
   settings.training = {.optimizer = setting<std::string>(given, "optimizer"),
                        .learning_rate = setting<double>(given, "learning_rate")};
   settings.until_metric = setting<std::string>(given, "until_metric");

@@ -179,8 +179,9 @@ def train(model: PathLike | None = None, data: Any = None, *, validation: Any = 
           until: str | tuple[str, float] | Mapping[str, float] | None = None, epochs: float = 0.0, steps: int = 0,
           batch: int = 0, samples: int = 0, precision: TrainingPrecision = "f32", threads: int = 0, seed: int = 1,
           options: Mapping[str, Any] | Iterable[str] | None = None, shapes: Mapping[str, Any] | Iterable[str] | None = None,
-          train: Iterable[str] = (), freeze: Iterable[str] = (), recipe: str = "", augment: bool = True, micro_batch: int = 0,
-          memory_limit: int = 0, target: str = "cpu", devices: int = 0, shard: Literal["", "parameters"] = "", out: PathLike | None = None, resume: bool = False,
+          train: Iterable[str] = (), freeze: Iterable[str] = (), recipe: str = "", augment: bool = True, crop: str = "",
+          skip_broken: bool = False, data_memory: int = 0, micro_batch: int = 0, memory_limit: int = 0, target: str = "cpu",
+          devices: int = 0, shard: Literal["", "parameters"] = "", out: PathLike | None = None, resume: bool = False,
           checkpoint_seconds: float = 30.0, schedule: str = "", patience: int = 0, monitor: str = "", ema: float = 0.0, callbacks: Callable[[Event], Any] | Sequence[Callable[[Event], Any]] = (),
           progress: bool | progress_module.Listener | None = None) -> TrainingResult:
     """Trains a model, as the program's ``superstep train`` does: with the same settings, seed and threads to the same bits.
@@ -217,6 +218,10 @@ def train(model: PathLike | None = None, data: Any = None, *, validation: Any = 
         target: where it is trained (``targets``): ``"cpu"``, ``"cuda"``, ...
         devices: of a target behind a plug-in: so many share each batch; 0: one.
         shard: ``"parameters"``: each of the devices keeps a part of the parameters and moments.
+        crop: ``"center"``: of pictures that are larger than the model's the middle is taken.
+        skip_broken: samples that cannot be read are left out.
+        data_memory: bytes that samples of files may take; of larger data, rows are read while the model trains. 0: a quarter of
+            what is free.
         out: the run's folder; None: a temporary one, which goes with the result.
         resume: `out` holds a run: go on with it, as it was begun; `epochs`, `steps`, `until`, `threads` and `devices` may be given anew.
         checkpoint_seconds: between checkpoints within an epoch, in s.
@@ -233,10 +238,13 @@ def train(model: PathLike | None = None, data: Any = None, *, validation: Any = 
     keep = tempfile.TemporaryDirectory(prefix="superstep-") if out is None else None
     folder = pathlib.Path(keep.name) / "run" if keep else pathlib.Path(path_of(out, "out"))
     metric, value = _until(until)
+    if crop not in ("", "center"):
+        raise InvalidArgument(f"is {crop!r}", "crop", 'give "center", or leave it out')
     settings = {"model": "" if model is None else path_of(model, "model"), "options": _texts(options), "shapes": _texts(shapes),
                 "train": list(train), "freeze": list(freeze), "loss": loss, "seed": seed, "target": target,
                 "precision": precision, "samples": samples, "batch": batch, "micro_batch": micro_batch, "threads": threads,
                 "memory_limit": memory_limit, "epochs": number_of(epochs, "epochs"), "steps": steps, "recipe": recipe, "augment": augment,
+                "crop": crop == "center", "skip_broken": skip_broken, "data_memory": data_memory,
                 "schedule": schedule, "patience": patience, "monitor": monitor, "average": number_of(ema, "ema"),
                 "optimizer": optimizer, "learning_rate": number_of(learning_rate, "learning_rate"), "until_metric": metric, "until_value": value,
                 "devices": devices, "divide_parameters": _shards(shard), "out": str(folder), "resume": resume, "checkpoint_seconds": number_of(checkpoint_seconds, "checkpoint_seconds")}

@@ -265,8 +265,8 @@ pq.write_table(nothing, 'nothing.parquet')
 // Several groups of rows, pages and lists; numbers of every type.
 TEST_F(ColumnSources, ThatAreWrittenHereAreReadByApacheArrow) {
   ASSERT_NO_FATAL_FAILURE(write(R"(
-wide = np.random.default_rng(1).normal(size=(n, 40, 30)).astype('f4')
-np.savez('in.npz', wide=wide, flat=flat, nested=nested, picture=picture, **plain)
+long = np.random.default_rng(1).normal(size=(n, 40, 30)).astype('f4')
+np.savez('in.npz', long=long, flat=flat, nested=nested, picture=picture, **plain)
 )"));
   if (IsSkipped()) return;
   ThreadPool pool(3);

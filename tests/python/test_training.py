@@ -93,6 +93,21 @@ def test_data_come_from_anywhere(tmp_path, mlp_file, arrays):
     assert len(set(written.values())) == 1, written.keys()
 
 
+def test_larger_pictures_are_cropped_where_that_is_asked(tmp_path):
+    generator = numpy.random.default_rng(2)
+    image, label = generator.integers(0, 256, (40, 3, 40, 36), dtype="u1"), generator.integers(0, 10, 40)
+    numpy.savez(tmp_path / "larger.npz", image=image, label=label)
+    numpy.savez(tmp_path / "own.npz", image=image[:, :, 4:36, 2:34], label=label)
+    settings = {"steps": 2, "batch": 8, "threads": 1}
+    superstep.train("cifar10-cnn", tmp_path / "larger.npz", crop="center", data_memory=1, out=tmp_path / "a", **settings)
+    superstep.train("cifar10-cnn", tmp_path / "own.npz", out=tmp_path / "b", **settings)
+    assert same_parameters(tmp_path / "a", tmp_path / "b")
+    with error_of(superstep.Error, "larger.npz", "--crop center"):
+        superstep.train("cifar10-cnn", tmp_path / "larger.npz", **settings)
+    with error_of(superstep.InvalidArgument, "crop", "center"):
+        superstep.train("cifar10-cnn", tmp_path / "larger.npz", crop="left", **settings)
+
+
 def test_data_that_do_not_fit_are_refused(tmp_path, mlp_file, arrays):
     x, target = names_of(mlp_file)
     with error_of(superstep.InvalidArgument, "1 parts, 2 are needed", x, target):

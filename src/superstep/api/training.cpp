@@ -26,6 +26,8 @@ run::TrainSettings settings_of(const TrainingSettings& given) {
   settings.train = given.settings.train;
   settings.freeze = given.settings.freeze;
   settings.augment = given.augment;
+  settings.crop = given.crop;
+  settings.skip_broken = given.skip_broken;
   settings.samples = given.samples;
   settings.batch = given.batch;
   settings.micro_batch = given.micro_batch;
@@ -123,7 +125,8 @@ TrainingReport train(const TrainingSettings& settings) {
                                              {.out = settings.out,
                                               .resume = settings.resume,
                                               .checkpoint_seconds = settings.checkpoint_seconds,
-                                              .observer = settings.on_event ? &teller : nullptr});
+                                              .observer = settings.on_event ? &teller : nullptr,
+                                              .data_memory = static_cast<double>(settings.data_memory)});
   TrainingReport result{.metrics = public_metrics(report.metrics),
                         .steps = report.steps,
                         .epochs = report.epochs,

@@ -451,6 +451,48 @@ void declare_records_and_ranks(CLI::App& command, Arguments& arguments) {
       ->capture_default_str();
 }
 
+void declare_data(CLI::App& command, Arguments& arguments) {
+  add_data_option(command, "--data", arguments.data,
+                  "files, folders, patterns, @LIST, NAME=PATH:ARRAY (docs/your-data.md); default: generated");
+  add_data_option(
+      command, "--validation", arguments.validation,
+      "samples to validate on, in the same forms; all of --data trains then (default: a part of it)");
+  add_skip_broken_option(command, arguments.settings.skip_broken);
+  add_crop_option(command, arguments.settings.crop);
+  add_tokenizer_option(command, arguments.settings.tokenizer);
+  command
+      .add_option(
+          "--data-memory", arguments.data_memory,
+          "memory for samples; more are read while they are trained on (default: a quarter of what is free)")
+      ->type_name("BYTES")
+      ->check(bytes());
+  command
+      .add_option("--data-threads", arguments.data_threads,
+                  "threads that make batches ahead (default: chosen)")
+      ->type_name("N")
+      ->check(CLI::Range(1, 256));
+  command.add_flag("--allow-nan", arguments.settings.allow_nan,
+                   "train a model file on arrays that hold NaN or infinity");
+  command
+      .add_option(
+          "--validate", arguments.validate,
+          "samples to judge by: a number, a share (0.1, 10%) or all (default: 10000 at most; --until: all)")
+      ->type_name("N|SHARE|all");
+}
+
+void declare_folder(CLI::App& command, Arguments& arguments) {
+  auto* out = command.add_option("--out", arguments.out,
+                                 "the run's folder: configuration, log, checkpoints, model (default: "
+                                 "runs/NAME-DATE here)");
+  out->type_name("DIR");
+  command.add_flag("--no-out", arguments.no_out, "keep nothing of the run")->excludes(out);
+  command
+      .add_option(
+          "--resume", arguments.resume,
+          "go on with the run in this folder, or further: with more --epochs or --steps, another --until")
+      ->type_name("DIR");
+}
+
 // What another target decides.
 void refuse_ignored(const CLI::App& command, const Arguments& arguments) {
   const run::TrainSettings& settings = arguments.settings;
@@ -467,42 +509,8 @@ void declare_train(CLI::App& command) {
       .add_option("workload", arguments->settings.workload,
                   "what to train: superstep list workloads, or a model file (.onnx)")
       ->required();
-  add_data_option(command, "--data", arguments->data,
-                  "files, folders, patterns, @LIST, NAME=PATH:ARRAY (docs/your-data.md); default: generated");
-  add_data_option(
-      command, "--validation", arguments->validation,
-      "samples to validate on, in the same forms; all of --data trains then (default: a part of it)");
-  add_skip_broken_option(command, arguments->settings.skip_broken);
-  add_crop_option(command, arguments->settings.crop);
-  add_tokenizer_option(command, arguments->settings.tokenizer);
-  command
-      .add_option(
-          "--data-memory", arguments->data_memory,
-          "memory for samples; more are read while they are trained on (default: a quarter of what is free)")
-      ->type_name("BYTES")
-      ->check(bytes());
-  command
-      .add_option("--data-threads", arguments->data_threads,
-                  "threads that make batches ahead (default: chosen)")
-      ->type_name("N")
-      ->check(CLI::Range(1, 256));
-  command.add_flag("--allow-nan", arguments->settings.allow_nan,
-                   "train a model file on arrays that hold NaN or infinity");
-  command
-      .add_option(
-          "--validate", arguments->validate,
-          "samples to judge by: a number, a share (0.1, 10%) or all (default: 10000 at most; --until: all)")
-      ->type_name("N|SHARE|all");
-  auto* out = command.add_option("--out", arguments->out,
-                                 "the run's folder: configuration, log, checkpoints, model (default: "
-                                 "runs/NAME-DATE here)");
-  out->type_name("DIR");
-  command.add_flag("--no-out", arguments->no_out, "keep nothing of the run")->excludes(out);
-  command
-      .add_option(
-          "--resume", arguments->resume,
-          "go on with the run in this folder, or further: with more --epochs or --steps, another --until")
-      ->type_name("DIR");
+  declare_data(command, *arguments);
+  declare_folder(command, *arguments);
   declare_lengths(command, *arguments);
   declare_plan(command, *arguments);
   declare_model(command, arguments->settings);

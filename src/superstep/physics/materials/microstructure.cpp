@@ -79,7 +79,7 @@ int draw_centre(RandomStream& random, int size, double margin) {
   return static_cast<int>(std::floor(random.uniform(-margin, size + margin)));
 }
 
-Particle draw_particle(RandomStream& random, const Packing& packing) {
+Particle draw_particle(RandomStream& random, const ParticlePacking& packing) {
   Particle particle{packing.median_radius_px * std::exp(packing.sigma_ln * random.normal()), 1, 0};
   if (random.uniform() < packing.ellipse_share) particle.aspect = random.uniform(1, packing.max_aspect);
   particle.angle = random.uniform(0, std::numbers::pi);
@@ -87,7 +87,7 @@ Particle draw_particle(RandomStream& random, const Packing& packing) {
 }
 
 // Enough particles to cover the fraction, overlaps and cut edges included, largest first.
-std::vector<Particle> draw_particles(RandomStream& random, int size, const Packing& packing) {
+std::vector<Particle> draw_particles(RandomStream& random, int size, const ParticlePacking& packing) {
   std::vector<Particle> particles;
   double area = 2 * packing.fraction * size * size;
   while (area > 0) {
@@ -117,7 +117,7 @@ double Microstructure::insulator_fraction() const {
   return 1.0 - static_cast<double>(conducting) / static_cast<double>(conductor.size());
 }
 
-Microstructure pack_particles(RandomStream& random, int size, const Packing& packing) {
+Microstructure pack_particles(RandomStream& random, int size, const ParticlePacking& packing) {
   Microstructure image(size);
   // The list is cut where its discs would cover the fraction, then sorted: what is left over serves as
   // replacement for area lost to overlaps and edges, in the order it was drawn.

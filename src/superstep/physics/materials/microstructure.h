@@ -24,7 +24,7 @@ struct Microstructure {
 };
 
 // Particles of the active material: ellipses whose radius (of the disc of equal area) is log-normal.
-struct Packing {
+struct ParticlePacking {
   double fraction = 0.5;  // area to cover
   double median_radius_px = 11;
   double sigma_ln = 0.3;
@@ -36,7 +36,7 @@ struct Packing {
 // Random insertion from large to small until the fraction is reached. A particle that finds no room in 200
 // trials is made a tenth smaller; one that has shrunk below 3 px ends the insertion, so a dense packing may
 // stay a little below the fraction that was asked for.
-Microstructure pack_particles(RandomStream& random, int size, const Packing& packing);
+Microstructure pack_particles(RandomStream& random, int size, const ParticlePacking& packing);
 
 // Discs of uniform radius at uniform positions, overlapping freely, until the fraction is reached.
 Microstructure overlapping_discs(RandomStream& random, int size, double min_radius_px, double max_radius_px,

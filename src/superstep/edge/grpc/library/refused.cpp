@@ -7,6 +7,8 @@
 #include <mutex>
 #include <nlohmann/json.hpp>
 
+#include "superstep/base/json.h"
+
 namespace superstep::edge {
 namespace {
 
@@ -14,7 +16,7 @@ using nlohmann::json;
 
 json read(char* text) {
   const std::unique_ptr<char, void (*)(void*)> owned(text, gpr_free);
-  return owned ? json::parse(owned.get(), nullptr, false) : json();
+  return owned ? parse_json(owned.get()) : json();
 }
 
 // Protobuf's JSON writes 64-bit numbers as text.

@@ -470,6 +470,24 @@ class Renewals(OfDoors):
             kept.close()
             self.assertEqual(served.end()[0], 0)
 
+    def test_silent_connections_over_grpc_give_their_descriptors_to_who_asks(self):
+        if 'without gRPC' in superstep('bench', 'serve', 'grpc://127.0.0.1:1/m', '--seconds', 0.1, folder=self.folder).stderr:
+            self.skipTest('built without gRPC')
+        port = free_port()
+        with self.served('m=mlp', '--grpc', f'127.0.0.1:{port}') as served:
+            pid = served.process.pid
+            taken = len(os.listdir(f'/proc/{pid}/fd'))
+            resource.prlimit(pid, resource.RLIMIT_NOFILE, (taken + 40, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+            silent = [socket.create_connection(('127.0.0.1', port), timeout=20) for _ in range(150)]
+            time.sleep(1)
+            asked = superstep('bench', 'serve', f'grpc://127.0.0.1:{port}/m', '--seconds', 0.2, '--concurrency', 2, folder=self.folder)
+            self.assertEqual(asked.returncode, 0, asked.stderr)
+            for each in silent:
+                each.close()
+            code, said, errors = served.end()
+            self.assertEqual(code, 0, errors)
+            self.assertIn('connections ended as made_room', said)
+
     @unittest.skipUnless(shutil.which('openssl'), 'openssl is not installed')
     def test_grpc_takes_renewed_certificates_without_a_word(self):
         """The gRPC library watches the files itself: a signal is not needed."""

@@ -107,7 +107,7 @@ class GrpcConnections::Implementation {
   void accept_all();
   bool make_room(const std::string* peer, bool in_any_case = false);
   Connections::iterator least_claim(const std::string* peer);
-  bool take_in(Descriptor socket, const tcp::endpoint& endpoint);
+  bool take_in(Descriptor& socket, const tcp::endpoint& endpoint);
   void begin(Descriptor socket, const tcp::endpoint& endpoint);
   void is_over(int descriptor);
   ConnectionEnd end_of(const Connection& connection) const;
@@ -181,7 +181,7 @@ void GrpcConnections::Implementation::run() {
   for (;;) {
     std::array<epoll_event, 64> events;
     const int count = epoll_wait(events_.get(), events.data(), static_cast<int>(events.size()),
-                                 static_cast<int>(a_while.count()));
+                                 static_cast<int>((accept_again_ ? of_a_timer : a_while).count()));
     for (int i = 0; i < count; ++i) {
       const int descriptor = events[static_cast<std::size_t>(i)].data.fd;
       if (descriptor == wake_.get()) {
@@ -208,6 +208,7 @@ void GrpcConnections::Implementation::run() {
 
 // All that wait, or until there are no descriptors: then who has least claim gives its own.
 void GrpcConnections::Implementation::accept_all() {
+  bool gave_way = false;
   for (;;) {
     {
       const std::scoped_lock lock(mutex_);
@@ -220,11 +221,13 @@ void GrpcConnections::Implementation::accept_all() {
     if (!socket && (errno == ECONNABORTED || errno == EINTR)) continue;
     if (!socket && (errno == EAGAIN || errno == EWOULDBLOCK)) return;
     if (!socket) {
-      make_room(nullptr, true);
+      // Once at once: who gives way gives one descriptor back.
+      if (make_room(nullptr, true) && !std::exchange(gave_way, true)) continue;
       accept_again_ = Clock::now() + of_a_timer;
       watch(acceptor_.native_handle(), 0, EPOLL_CTL_DEL);
       return;
     }
+    gave_way = false;
     endpoint.resize(size);
     begin(std::move(socket), endpoint);
   }
@@ -236,13 +239,15 @@ void GrpcConnections::Implementation::begin(Descriptor socket, const tcp::endpoi
   bool of_peer = door_.peers.add_connection(peer);
   if (!of_peer) of_peer = make_room(&peer) && door_.peers.add_connection(peer);
   if (!of_peer) return door_.connection_ended("grpc", name_of(endpoint), ConnectionEnd::peer_share);
-  if (make_room(nullptr) && take_in(std::move(socket), endpoint)) return;
+  if (make_room(nullptr) && take_in(socket, endpoint)) return;
+  if (socket && make_room(nullptr, true) && take_in(socket, endpoint))
+    return;  // there was no descriptor left
   door_.peers.drop_connection(peer);
   door_.connection_ended("grpc", name_of(endpoint), ConnectionEnd::full);
 }
 
-// False: there is no descriptor left to watch it by.
-bool GrpcConnections::Implementation::take_in(Descriptor socket, const tcp::endpoint& endpoint) {
+// False: there is no descriptor left to watch it by, and the socket is still ours.
+bool GrpcConnections::Implementation::take_in(Descriptor& socket, const tcp::endpoint& endpoint) {
   Connection connection{.watched = Descriptor(fcntl(socket.get(), F_DUPFD_CLOEXEC, 0)),
                         .where = name_of(endpoint),
                         .peer = peer_of(endpoint.address().to_string())};

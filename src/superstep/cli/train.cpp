@@ -84,14 +84,19 @@ void require_data_of(const std::filesystem::path& data, const std::string& folde
                                  : "put them back");
 }
 
-// A new run's options, for one that goes on.
-void complete_resumed(Arguments& arguments) {
+// Before anything of the run is looked at.
+void refuse_of_resumed(const Arguments& arguments) {
+  if (arguments.resume.empty()) return;
   for (const auto& [given, option, why] :
        {std::tuple(!arguments.mllog.empty(), "--mllog", "a resumed run cannot have a log of its whole time"),
         {!arguments.out.empty(), "--out", "a resumed run goes on in its own folder"},
         {arguments.no_out, "--no-out", "a resumed run goes on in its own folder"},
         {arguments.tune, "--tune", "a resumed run keeps the micro-batch that it was begun with"}})
     if (given) throw Error(ErrorCode::invalid_argument, why, option, fmt::format("leave {} away", option));
+}
+
+// A new run's options, for one that goes on.
+void complete_resumed(Arguments& arguments) {
   const run::TrainSettings asked = arguments.settings;
   const run::TrainSettings kept =
       run::train_settings_from_json(run::RunDirectory::open(arguments.resume).config());
@@ -143,6 +148,7 @@ void settle_replicas(Arguments& arguments) {
 }
 
 void complete(Arguments& arguments) {
+  refuse_of_resumed(arguments);
   settle_replicas(arguments);
   if (!arguments.memory_limit.empty())
     arguments.settings.memory_limit = number_of_bytes(arguments.memory_limit).value_or(0);

@@ -18,6 +18,14 @@ namespace {
 using Words = std::vector<std::string>;
 
 constexpr const char* option_name = "--config";
+// Other commands have a --config of another meaning: this is the one that is a file of options.
+constexpr const char* option_text =
+    "options from this file, 'epochs = 20' a line; those of the command line override it";
+
+bool has_config_file(const CLI::App& command) {
+  const CLI::Option* const option = command.get_option_no_throw(option_name);
+  return option && option->get_description() == option_text;
+}
 
 bool is_flag(const CLI::Option& option) { return option.get_items_expected_max() == 0; }
 
@@ -152,16 +160,13 @@ std::string value_text(const std::string& word) {
 }  // namespace
 
 void add_config_option(CLI::App& command, std::string& text) {
-  command
-      .add_option(option_name, text,
-                  "options from this file, 'epochs = 20' a line; those of the command line override it")
-      ->type_name("FILE");
+  command.add_option(option_name, text, option_text)->type_name("FILE");
 }
 
 Words with_config_file(Words words, const CLI::App& program) {
   if (words.empty()) return words;
   const CLI::App* const command = find_command(words[0], program);
-  if (!command || !command->get_option_no_throw(option_name)) return words;
+  if (!command || !has_config_file(*command)) return words;
   const std::optional<std::string> path = file_of(words);
   if (!path) return words;
   const Words options = Reader(*path, *command, words).options();

@@ -80,7 +80,7 @@ TEST_F(DeepmdRun, RefusesWhatItDoesNotKnow) {
     field.evaluate({{29, 29}, {{1, 1, 1}, {1, 1, 1}}, {}});
   });
   train({.workload = "mlp", .samples = 200, .batch = 50, .steps = 1}, {.out = folder_ / "other"});
-  expect_error(ErrorCode::unsupported, {"is a run of 'mlp', which gives no forces"},
+  expect_error(ErrorCode::unsupported, {"is a run of 'mlp', whose models give no forces"},
                [&] { TrainedForces(folder_ / "other", {29}); });
 }
 

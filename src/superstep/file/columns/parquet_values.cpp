@@ -9,6 +9,7 @@
 #include "superstep/base/error.h"
 #include "superstep/file/check.h"
 #include "superstep/file/columns/hybrid_runs.h"
+#include "superstep/file/varint.h"
 
 namespace superstep::data::columns {
 namespace {
@@ -35,12 +36,7 @@ class PageBytes {
     return value;
   }
   std::uint64_t varint() {
-    std::uint64_t value = 0;
-    for (int shift = 0; shift < 64; shift += 7) {
-      const auto byte = std::to_integer<std::uint64_t>(take(1)[0]);
-      value |= (byte & 0x7f) << shift;
-      if (byte < 0x80) return value;
-    }
+    if (const auto value = read_varint([&] { return take(1)[0]; })) return *value;
     damaged();
   }
   std::uint64_t zigzag() {

@@ -1,6 +1,8 @@
 // github.com/apache/thrift, doc/specs/thrift-compact-protocol.md.
 #include "superstep/file/columns/thrift.h"
 
+#include "superstep/file/varint.h"
+
 namespace superstep::data::columns {
 namespace {
 
@@ -20,12 +22,7 @@ std::uint8_t ThriftReader::byte() {
 }
 
 std::uint64_t ThriftReader::varint() {
-  std::uint64_t value = 0;
-  for (int shift = 0; shift < 64; shift += 7) {
-    const std::uint8_t next = byte();
-    value |= static_cast<std::uint64_t>(next & 0x7f) << shift;
-    if (next < 0x80) return value;
-  }
+  if (const auto value = read_varint([&] { return byte(); })) return *value;
   refuse("its header has a number that does not end");
 }
 

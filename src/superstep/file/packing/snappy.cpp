@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "superstep/file/varint.h"
+
 namespace superstep::data {
 namespace {
 
@@ -25,16 +27,11 @@ struct Cursor {
     for (std::size_t i = 0; i < count; ++i) value |= std::to_integer<std::size_t>(bytes[at++]) << 8 * i;
     return value;
   }
-  // Seven bits a byte, the lowest first; the high bit says that more come.
   std::uint64_t varint() {
-    std::uint64_t value = 0;
-    for (int shift = 0; shift < 35; shift += 7) {
-      const std::size_t byte = number(1);
-      value |= static_cast<std::uint64_t>(byte & 0x7f) << shift;
-      if (byte < 0x80) return value;
-    }
-    sound = false;
-    return value;
+    constexpr int most_bits = 35;  // of a length in 32 bits
+    const auto value = read_varint([&] { return number(1); }, most_bits);
+    sound = sound && value;
+    return value.value_or(0);
   }
 };
 

@@ -13,6 +13,7 @@
 #include "superstep/file/records/crc32c.h"
 #include "superstep/file/records/record_forms.h"
 #include "superstep/file/records/record_source.h"
+#include "superstep/file/varint.h"
 
 namespace superstep::data {
 namespace {
@@ -59,12 +60,7 @@ class Message {
   std::uint64_t value() const { return value_; }
 
   std::uint64_t varint() {
-    std::uint64_t value = 0;
-    for (int shift = 0; shift < 64; shift += 7) {
-      const auto byte = std::to_integer<std::uint64_t>(take(1)[0]);
-      value |= (byte & 0x7f) << shift;
-      if (byte < 0x80) return value;
-    }
+    if (const auto value = read_varint([&] { return take(1)[0]; })) return *value;
     damaged();
   }
   bool is_at_end() const { return rest_.empty(); }

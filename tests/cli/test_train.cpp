@@ -276,11 +276,18 @@ TEST_F(Train, ADryRunSaysWhatItWouldTakeAndKeepsNothing) {
   EXPECT_FALSE(fs::exists(folder_ / "runs"));
   const auto metrics = nlohmann::json::parse(content_of(folder_ / "dry.json")).at("metrics");
   std::map<std::string, double> values;
-  for (const auto& [name, metric] : metrics.items()) values[name] = metric.at("value");
+  for (const auto& [name, metric] : metrics.items()) {
+    values[name] = metric.at("value");
+    const bool measured = name == "step_time" || name == "compile_time";
+    EXPECT_EQ(metric.at("how"), measured ? "measured" : "predicted") << name;
+  }
   EXPECT_GT(values.at("step_time"), 0);
   EXPECT_NEAR(values.at("expected_training_time"), 1600 * values.at("step_time"), 1e-9);
   EXPECT_NEAR(values.at("expected_time"),
               values.at("expected_training_time") + values.at("expected_validation_time"), 1e-9);
+  const auto& whole = metrics.at("expected_time");
+  EXPECT_LE(whole.at("low"), whole.at("value"));
+  EXPECT_GE(whole.at("high"), whole.at("value"));
   expect_refused(folder_, "train mlp --dry-run --out run", 2, {"--dry-run", "--out"});
 }
 

@@ -11,9 +11,7 @@
 
 #include "superstep/base/error.h"
 #include "superstep/base/file.h"
-#include "superstep/base/measured_metric.h"
 #include "superstep/base/option_range.h"
-#include "superstep/base/stopwatch.h"
 #include "superstep/base/text.h"
 #include "superstep/cli/call/config_file.h"
 #include "superstep/cli/command.h"
@@ -24,13 +22,12 @@
 #include "superstep/cli/shared/outcome.h"
 #include "superstep/cli/shared/quality.h"
 #include "superstep/cli/shared/run_folder.h"
+#include "superstep/cli/train/rehearsal.h"
 #include "superstep/file/source/paths.h"
 #include "superstep/lab/formats/training_log.h"
-#include "superstep/lab/measure/energy.h"
 #include "superstep/lab/profile/explain.h"
 #include "superstep/run/ranks/communicator.h"
 #include "superstep/run/train/run_directory.h"
-#include "superstep/run/train/train_observer.h"
 #include "superstep/run/train/train_resume.h"
 #include "superstep/target/pjrt/pjrt.h"
 
@@ -233,77 +230,9 @@ run::TrainOptions options_of(const Arguments& arguments, run::TrainObserver* log
           .planned = [&arguments](const target::PlanSummary& plan) { tell_beginning(arguments, plan); }};
 }
 
-// Reads the energy counters around the steps of a rehearsal.
-class Wattmeter : public run::TrainObserver {
- public:
-  void epoch_begun(std::int64_t) override {
-    meter_.sample();
-    watch_ = Stopwatch();
-  }
-  void epoch_ended(std::int64_t, double) override {
-    meter_.sample();
-    seconds_ = watch_.seconds();
-  }
-  // Watts while it trained, of all packages and all that runs on them; nothing where no counter says it.
-  std::optional<double> power() const {
-    return meter_.available() && seconds_ > 0 ? std::optional(meter_.joules() / seconds_) : std::nullopt;
-  }
-  const std::string& why_not() const { return meter_.reason(); }
-
- private:
-  lab::EnergyMeter meter_;
-  Stopwatch watch_;
-  double seconds_ = 0;
-};
-
-double value_of(const std::vector<Metric>& metrics, std::string_view name) {
-  const auto found = std::ranges::find(metrics, name, &Metric::name);
-  return found == metrics.end() ? 0 : found->value;
-}
-
-std::string rehearsal_table(const run::TrainReport& report, const std::optional<double>& energy,
-                            const std::string& why_no_energy) {
-  const auto seconds = [&](const char* name) { return format_seconds(value_of(report.metrics, name)); };
-  TextTable table({"what", "expected"});
-  table.add_row(
-      {"training", fmt::format("{} ({} steps of {})", seconds("expected_training_time"),
-                               format_count(static_cast<double>(report.steps)), seconds("step_time"))});
-  table.add_row({"validation", seconds("expected_validation_time")});
-  table.add_row({"in all", seconds("expected_time")});
-  table.add_row({"memory of the plan", format_bytes(static_cast<double>(report.plan.bytes_in_all()))});
-  table.add_row({"energy", energy ? fmt::format("{:.3g} kJ", *energy / 1e3) : "not known: " + why_no_energy});
-  return table.to_string();
-}
-
-// Nothing is written but --json.
-void rehearse(const Arguments& arguments) {
-  constexpr double seconds = 3;  // of steps (chosen): enough for a median, short enough to be asked for
-  Wattmeter wattmeter;
-  run::TrainOptions options = options_of(arguments, &wattmeter);
-  options.rehearsal_seconds = seconds;
-  run::TrainReport report = run::train(arguments.settings, options);
-  std::optional<double> energy;
-  if (const auto power = wattmeter.power()) {
-    energy = *power * value_of(report.metrics, "expected_time");
-    report.metrics.push_back(measured_metric("expected_energy", *energy, "J"));
-  }
-  if (!common().quiet)
-    fmt::print(
-        "{}: {:.4g} epochs, batch {} in micro-batches of {}, {} threads\nrecipe {}\n{}"
-        "a dry run: nothing was kept; the times are of this machine as busy as it is now\n",
-        arguments.settings.workload, report.epochs, report.plan.batch, report.plan.micro_batch,
-        report.plan.threads, report.recipe, rehearsal_table(report, energy, wattmeter.why_not()));
-  nlohmann::json config = run::to_json(arguments.settings);
-  config["dry_run"] = true;
-  record::Result result = command_result("train", arguments.settings.workload, std::move(config),
-                                         report.metrics, arguments.settings.target);
-  result.mode = "train";
-  write_result(std::move(result));
-}
-
 void train(Arguments arguments) {
   complete(arguments);
-  if (arguments.dry_run) return rehearse(arguments);
+  if (arguments.dry_run) return rehearse(arguments.settings, options_of(arguments, nullptr));
   const std::unique_ptr<lab::TrainingLog> log = open_log(arguments);
   const run::TrainReport report = run::train(arguments.settings, options_of(arguments, log.get()));
   const std::optional<run::Quality> quality =

@@ -32,13 +32,35 @@ std::vector<Metric> speed_metrics(const SittingTimes& times) {
   return metrics;
 }
 
+namespace {
+
+Metric expected(std::string name, double value, double low, double high) {
+  return {.name = std::move(name),
+          .value = value,
+          .unit = "s",
+          .how = How::predicted,
+          .samples = {},
+          .low = low,
+          .high = high};
+}
+
+}  // namespace
+
 std::vector<Metric> rehearsal_metrics(const RehearsalTimes& times) {
-  const double step = steady_median({.step_seconds = times.step_seconds});
-  const double training = step * static_cast<double>(times.steps);
+  const auto steady = times.step_seconds.subspan(times.step_seconds.size() > 1 ? 1 : 0);
+  const auto training = [&](double share) {
+    return quantile(steady, share) * static_cast<double>(times.steps);
+  };
   const double validation = std::floor(times.epochs) * times.validation + times.last_validation;
-  return {measured_metric("step_time", step, "s"), measured_metric("expected_training_time", training, "s"),
-          measured_metric("expected_validation_time", validation, "s"),
-          measured_metric("expected_time", training + validation, "s"),
+  const double low = training(0.1), middle = training(0.5), high = training(0.9);
+  return {measured_metric("step_time", quantile(steady, 0.5), "s"),
+          expected("expected_training_time", middle, low, high),
+          {.name = "expected_validation_time",
+           .value = validation,
+           .unit = "s",
+           .how = How::predicted,
+           .samples = {}},
+          expected("expected_time", middle + validation, low + validation, high + validation),
           measured_metric("compile_time", times.compile_seconds, "s")};
 }
 

@@ -32,7 +32,8 @@ struct RehearsalTimes {
   double validation = 0, last_validation = 0;
   double compile_seconds = 0;
 };
-// step_time, expected_training_time, expected_validation_time, expected_time (their sum), compile_time.
+// step_time, expected_training_time, expected_validation_time, expected_time (their sum), compile_time. What
+// is expected is predicted: by the median step, and from the tenth to the nine tenths of the steps.
 std::vector<Metric> rehearsal_metrics(const RehearsalTimes& times);
 
 // Medians of what the exchange of gradients took, for runs of several ranks.

@@ -76,6 +76,10 @@ TEST(PredictByLaw, RefusesWhatItCannotSay) {
   refused("llm:llama-3-8b --on h100 --units 4", 2, "--units");
   refused("llm:llama-3-8b --on h100 --pipeline 1,2", 2, "--pipeline");
   refused("timm/resnet50d --on h100 --tokens-in 4", 2, "--tokens-in");
+  refused("timm/resnet50dd@224 --on h100", 2, "did you mean 'timm/resnet50d'");
+  refused("onnx:torchvision/nothing_like_it --on h100", 2, "no network of this name");
+  for (const char* size : {"", "x", "224x", "-5", "0", "1e9"})
+    refused(std::string("timm/resnet50d@") + size + " --on h100", 2, "is no size of pictures");
   refused("mlp --on a100-40gb --concurrency 4", 2, "--concurrency");
   refused("allreduce-1000000 --on h100", 2, "--units");
 }

@@ -16,6 +16,7 @@
 #include "superstep/machine/machine.h"
 #include "superstep/machine/rates/intervals.h"
 #include "superstep/machine/rates/machines.h"
+#include "superstep/machine/rates/models.h"
 
 namespace superstep::cli {
 namespace {
@@ -43,6 +44,26 @@ std::string type_of(const std::string& precision, const std::string& otherwise) 
   if (precision.empty()) return otherwise;
   if (precision == "f16" || precision == "f32") return "fp" + precision.substr(1);
   return precision == "mixed" ? "amp" : precision;
+}
+
+// A name that can be nothing but a network's, and is none: the nearest is named, of some thousand.
+void refuse_unknown_network(const std::string& workload) {
+  const std::string name = workload.starts_with("onnx:") ? workload.substr(5) : workload;
+  if (!name.starts_with("timm/") && !name.starts_with("torchvision/")) return;
+  const std::size_t at = name.find('@');
+  const std::string plain = name.substr(0, at);
+  const std::vector<std::string> known = machine::known_networks();
+  if (std::ranges::find(known, plain) == known.end()) {
+    const std::string hint = unknown_name_hint(plain, known);
+    throw Error(
+        ErrorCode::invalid_argument, "no network of this name is known", workload,
+        hint.starts_with("did you mean") ? hint : "names are those of timm 1.0.31 and torchvision 0.29.2");
+  }
+  const std::string size = at == std::string::npos ? "1" : name.substr(at + 1);
+  const bool digits = !size.empty() && size.find_first_not_of("0123456789") == std::string::npos;
+  if (!digits || size.size() > 6 || size.find_first_not_of('0') == std::string::npos)
+    throw Error(ErrorCode::invalid_argument, fmt::format("'{}' is no size of pictures", size), workload,
+                plain + "@224");
 }
 
 void predict_network(const LawQuestion& asked, const machine::SheetFacts& sheet) {
@@ -124,6 +145,7 @@ void add_language_options(CLI::App& command, LanguageArguments& to) {
 }
 
 bool law_answers(const CLI::App& command, const LawQuestion& asked) {
+  refuse_unknown_network(asked.workload);
   if (is_language(asked.workload) || lab::law_knows_network(asked.workload)) return true;
   // Kernels one by one, their constants and stacks are the machine files' models'.
   for (const char* option : {"--explain", "--provenance", "--stack"})

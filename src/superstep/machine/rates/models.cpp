@@ -138,6 +138,12 @@ std::optional<NetworkSums> known_network(std::string_view name) {
   return scaled(nearest->sums, size / nearest->size);
 }
 
+std::vector<std::string> known_networks() {
+  std::vector<std::string> names;
+  for (const auto& [name, sizes] : networks()) names.push_back(name);
+  return names;
+}
+
 const ModelFacts* known_language_model(std::string_view name) {
   const auto found = language_models().find(name);
   return found == language_models().end() ? nullptr : &found->second;

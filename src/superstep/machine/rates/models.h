@@ -44,6 +44,7 @@ NetworkSums typical_sums(double macs, double activations, double parameters);
 // A network by its published name ("timm/resnet50d@224"), of machines/rates/networks.csv; at another size of
 // its pictures what grows with them is scaled. Nothing where it is not known.
 std::optional<NetworkSums> known_network(std::string_view name);
+std::vector<std::string> known_networks();  // without sizes: "timm/resnet50d"
 
 // A language model ("llama-3-8b"), of machines/rates/language.csv.
 const ModelFacts* known_language_model(std::string_view name);

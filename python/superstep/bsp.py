@@ -201,7 +201,7 @@ class Graph:
 
     @property
     def clock_hz(self) -> float:
-        """Cycles a second."""
+        """Cycles per second."""
         return self._core.clock_hz
 
     def add_variable(self, element: str, shape: abc.Sequence[int], name: str = "", *, mapping: str | int | None = None) -> Tensor:

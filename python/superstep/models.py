@@ -249,7 +249,7 @@ class Session:
     def _repr_html_(self) -> str:
         return _ports_html("Session", self.inputs, self.outputs) + figures.table(
             [{"batch": self.plan.batch, "micro-batch": self.plan.micro_batch, "threads": self.plan.threads,
-              "operations a call": f"{self.plan.flops:.4g}", "compiled in": f"{self.plan.compile_seconds:.3g} s"}])
+              "operations per call": f"{self.plan.flops:.4g}", "compiled in": f"{self.plan.compile_seconds:.3g} s"}])
 
     def __repr__(self) -> str:
         names = ", ".join(map(str, self.inputs)), ", ".join(map(str, self.outputs))

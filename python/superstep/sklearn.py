@@ -197,7 +197,7 @@ class SuperstepRegressor(RegressorMixin, _Network):  # type: ignore[misc]
         activation: between them: ``"relu"``, ``"silu"``, ``"gelu"``.
         optimizer, precision, threads: as of ``Model.trainer``.
         learning_rate: of every step.
-        batch_size: rows a step; fewer where there are fewer.
+        batch_size: rows per step; fewer where there are fewer.
         max_iter: passes over the data.
         tol, n_iter_no_change: it ends where the mean loss of a pass has not fallen by `tol` for so many passes.
         standardize: columns of X, and of y, are brought to mean 0 and deviation 1 first, and answers back.
@@ -240,7 +240,7 @@ class SuperstepRegressor(RegressorMixin, _Network):  # type: ignore[misc]
 class SuperstepClassifier(ClassifierMixin, _Network):  # type: ignore[misc]
     """A network that tells classes apart, trained here by cross-entropy.
 
-    Arguments and attributes are those of ``SuperstepRegressor``; the output of a `model` of one's own is a value a class, before a
+    Arguments and attributes are those of ``SuperstepRegressor``; the output of a `model` of one's own is a value per class, before a
     softmax, in the order of ``classes_`` (sorted labels).
     """
 

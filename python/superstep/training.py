@@ -208,7 +208,7 @@ def train(model: PathLike | None = None, data: Any = None, *, validation: Any = 
             ``("r2", 0.7)``.
         epochs: passes over the data, and length of the schedule; 0: the workload's own.
         steps: stop after so many; 0: after the epochs.
-        batch: samples a step; 0: the workload's own.
+        batch: samples per step; 0: the workload's own.
         samples: use so many; 0: all.
         threads: 0: every processor that the process may use.
         seed: of initial parameters, of generated data, of the order of the samples.

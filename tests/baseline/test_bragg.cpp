@@ -240,7 +240,7 @@ TEST(BraggBaseline, FitsAFileOfPatches) {
   EXPECT_EQ(std::get<std::string>(fits.attributes().at("method")), "rotated");
   EXPECT_EQ(fits.info("sigma1").shape, (Shape{300}));
   const std::string page = read_text_file(folder / "fits.html");
-  EXPECT_NE(page.find("true centre"), std::string::npos);
+  EXPECT_NE(page.find("true center"), std::string::npos);
   EXPECT_NE(page.find("The worst"), std::string::npos);
   // The fits can be trained on in place of the truth.
   const auto data = data::BraggDataset::open(folder / "peaks.h5", {.labels = folder / "fits.h5"});

@@ -58,7 +58,7 @@ TEST(WallBaseline, RefusesTooFewFeatures) {
   data::Hdf5Writer file(folder / "few.h5");
   file.write("features", Tensor(ElementType::f32, {3, 8}));
   file.close();
-  expect_error(ErrorCode::bad_file, {"few.h5", "has 8 features a point, 16 are needed"},
+  expect_error(ErrorCode::bad_file, {"few.h5", "has 8 features per point, 16 are needed"},
                with(folder / "few.h5", "profile"));
 }
 

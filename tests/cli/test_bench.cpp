@@ -269,7 +269,7 @@ TEST(Bench, SelfCheckRunsEverythingTwice) {
 
 TEST(Bench, EnergyIsMeasuredOrSaidToBeAbsent) {
   if (std::filesystem::exists("/sys/class/powercap/intel-rapl:0/energy_uj"))
-    GTEST_SKIP() << "this host counts energy: ten seconds a row";
+    GTEST_SKIP() << "this host counts energy: ten seconds per row";
   const ScratchFolder folder;
   const Outcome outcome = run_program(folder / "",
                                       "bench mlp,gemm --config gemm_k1 --mode infer --batch 1 --seconds 0.01 "

@@ -46,20 +46,36 @@ BRITISH = re.compile(r"(?<![\w/.`-])(?:(?:un|re|de)?(?:normal|optim|quant|initia
                      r"|catalogues?)(?![\w`(/]|[.]\w)", re.IGNORECASE)
 
 
-def british_words(root):
-    """In pages, and in strings of the program that are sentences: [place: word]."""
+# Rates said with an article: "samples per second" is the field's habit.
+RATE = re.compile(r"\b(?:(?:micro|milli)?seconds|us|ms|[kMGT]?i?B|[kMGT]?FLOP|bits|bytes|joules|once|samples|pictures|images|frames|pixels|voxels"
+                  r"|points|values|rows|batches|features|elements|operations|instructions|chips|devices|processes|directions|electrons)"
+                  r" an? (?:sample|second|step|epoch|device|tile|chip|rank|thread|call|request|batch|row|layer|channel|replica|node|frame|element"
+                  r"|unit|token|core|side|picture|image|atom|bin|class|point|run|group|cycle|block|pixel|crystal|column|line)\b")
+
+
+def sentences(root):
+    """[(place, text)] of what users read: pages, and the strings of the program that have a space."""
     root, found = pathlib.Path(root), []
     for path in sorted([*root.glob("*.md"), *root.glob("docs/**/*.md")]):
-        for number, line in enumerate(path.read_text().split("\n"), 1):
-            found += [f"{path.relative_to(root)}:{number}: {word}" for word in BRITISH.findall(line)]
+        found += [(f"{path.relative_to(root)}:{number}", line) for number, line in enumerate(path.read_text().split("\n"), 1)]
     for path in files(root):
         for number, line in enumerate(without_comments(path.read_text()).split("\n"), 1):
             said = " ".join(text for text in re.findall(string, line) if " " in text and "#include" not in line)
-            found += [f"{path.relative_to(root / 'src' / 'superstep')}:{number}: {word}" for word in BRITISH.findall(said)]
+            found.append((f"{path.relative_to(root / 'src' / 'superstep')}:{number}", said))
     return found
 
 
-COUNTS = {"british_words": british_words, "operator_literals": operator_literals}
+def british_words(root):
+    """In pages, and in strings of the program that are sentences: [place: word]."""
+    return [f"{place}: {word}" for place, text in sentences(root) for word in BRITISH.findall(text)]
+
+
+def rates_with_an_article(root):
+    """As the words above: [place: words]."""
+    return [f"{place}: {words}" for place, text in sentences(root) for words in RATE.findall(text)]
+
+
+COUNTS = {"british_words": british_words, "operator_literals": operator_literals, "rates_with_an_article": rates_with_an_article}
 
 
 def findings(root, ceilings):

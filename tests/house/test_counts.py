@@ -44,9 +44,15 @@ class Counts(unittest.TestCase):
         self.assertEqual(counts.british_words(self.root), ["docs/page.md:1: optimiser", "docs/page.md:1: neighbouring",
                                                             "docs/page.md:1: centres", "a.cpp:1: normalised"])
 
+    def test_rates_with_an_article_are_found(self):
+        self.write("docs/page.md", "It makes 300 samples a second of what a second holds, once a step.\nImages per second.\n")
+        self.source("a.cpp", 'add_option("--batch", "samples a call");  // samples a step\n')
+        self.assertEqual(counts.rates_with_an_article(self.root), ["docs/page.md:1: samples a second", "docs/page.md:1: once a step",
+                                                                    "a.cpp:1: samples a call"])
+
     def test_ceilings_only_fall(self):
         self.source("target/a.cpp", 'f("Conv");\n')
-        ceilings = {"operator_literals": 1, "british_words": 0}
+        ceilings = {"operator_literals": 1, "british_words": 0, "rates_with_an_article": 0}
         self.assertEqual(counts.findings(self.root, ceilings), [])
         self.assertIn("more than the 0", counts.findings(self.root, ceilings | {"operator_literals": 0})[0])
         self.assertIn("write 1 there", counts.findings(self.root, ceilings | {"operator_literals": 2})[0])

@@ -56,13 +56,13 @@ TEST(Explain, SaysOfEveryStepWhatItTakesAndWhatItCould) {
   EXPECT_TRUE(contains(line_of(text, "conv2"), "50 %  memory"));
   EXPECT_TRUE(contains(text, "once, when parameters have changed"));
   EXPECT_TRUE(contains(text, "for each of 4 micro-batches"));
-  EXPECT_TRUE(contains(text, "once a run, after the micro-batches"));
+  EXPECT_TRUE(contains(text, "once per run, after the micro-batches"));
 }
 
 TEST(Explain, AddsUpAndMarksTheLongestSteps) {
   const MachineFloor machine = made_up_machine();
   const std::string text = explain(made_up_plan(), &machine);
-  EXPECT_TRUE(contains(text, "in all: 4 steps, 20.1 kFLOP and 9.90 kB a run, 52 us of all"));
+  EXPECT_TRUE(contains(text, "in all: 4 steps, 20.1 kFLOP and 9.90 kB per run, 52 us of all"));
   EXPECT_TRUE(contains(text, "49 % of the floor"));  // 0.5 + 16 + 8 + 1 us of 52
   EXPECT_TRUE(line_of(text, "conv1").starts_with("*"));
   for (const char* other : {"pack", "conv2", "adam"})

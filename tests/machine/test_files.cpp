@@ -110,7 +110,7 @@ TEST(MachineFiles, RefuseByKey) {
   EXPECT_TRUE(contains(refusal("id = \"x\"\n"), "name: is missing"));
   EXPECT_TRUE(contains(refusal("id = \"x\"\nname = \"X\"\nstyle = \"bulk\"\n[constants]\n"),
                        "'bulk' is not a style"));
-  EXPECT_TRUE(contains(refusal("colour = 1\n"), "colour: is not a key of machine files"));
+  EXPECT_TRUE(contains(refusal("color = 1\n"), "color: is not a key of machine files"));
   EXPECT_TRUE(contains(refusal("id = \"x\"\nname = \"X\"\nstyle = \"bulk-synchronous\"\n[constants]\n"),
                        "constants.tiles: is missing"));
   EXPECT_TRUE(contains(

@@ -107,7 +107,7 @@ TEST(Png, RefusesAPictureThatIsNotOne) {
     encode_png(Image{2, 2, {1, 2, 3}});
     FAIL();
   } catch (const Error& error) {
-    EXPECT_EQ(error.message(), "a picture of 2 x 2 pixels cannot have 3 bytes of colour");
+    EXPECT_EQ(error.message(), "a picture of 2 x 2 pixels cannot have 3 bytes of color");
   }
 }
 

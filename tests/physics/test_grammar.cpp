@@ -83,9 +83,10 @@ TEST(Language, MeanSurpriseApproachesTheEntropy) {
     sum += nats, squares += nats * nats, words += static_cast<double>(sentence.size());
   }
   const double mean = sum / sentences, error = std::sqrt((squares / sentences - mean * mean) / sentences);
-  std::printf("entropy %.3f nats a sentence, found %.3f +- %.3f; %.3f words, found %.3f; %.3f nats a word\n",
-              grammar.derivation_entropy(), mean, error, grammar.expected_length(), words / sentences,
-              grammar.derivation_entropy() / grammar.expected_length());
+  std::printf(
+      "entropy %.3f nats per sentence, found %.3f +- %.3f; %.3f words, found %.3f; %.3f nats per word\n",
+      grammar.derivation_entropy(), mean, error, grammar.expected_length(), words / sentences,
+      grammar.derivation_entropy() / grammar.expected_length());
   EXPECT_NEAR(mean, grammar.derivation_entropy(), 4 * error);
   EXPECT_LT(error, 0.02 * mean);
   EXPECT_NEAR(words / sentences, grammar.expected_length(), 0.5);

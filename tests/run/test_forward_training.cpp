@@ -149,12 +149,12 @@ TEST(WallModel, RefusesDataThatItCannotUse) {
     return Model({.workload = "wallmodel", .model_options = options})
         .open_task({.data = folder / file, .model_options = options, .pool = &pool});
   };
-  expect_error(ErrorCode::bad_file, {"points.h5", "has 16 features a point, the model takes 48"}, [&] {
+  expect_error(ErrorCode::bad_file, {"points.h5", "has 16 features per point, the model takes 48"}, [&] {
     open("points.h5", {"level=a", "stencil=3"});
   });
   std::ofstream(folder / "short.csv") << "u,v,w\n1,2,3\n";
   expect_error(ErrorCode::bad_file, {"short.csv", "du_dx"}, [&] { open("short.csv", {}); });
-  expect_error(ErrorCode::invalid_argument, {"a column has no neighbours"}, [&] {
+  expect_error(ErrorCode::invalid_argument, {"a column has no neighbors"}, [&] {
     Model({.workload = "wallmodel", .model_options = {"stencil=3"}})
         .open_task({.samples = 10, .model_options = {"stencil=3"}, .pool = &pool});
   });

@@ -430,7 +430,7 @@ TEST(Posteriors, StartFromFirstWeightsOfTheirOwn) {
   EXPECT_EQ(of.posterior.names_of_scales(), (std::vector<std::string>{"noise"}));
   EXPECT_NE(of.posterior.start(*of.data, 0)[5], of.posterior.start(*of.data, 1)[5]);
   EXPECT_EQ(of.posterior.start(*of.data, 1), of.posterior.start(*of.data, 1));
-  EXPECT_NEAR(of.posterior.start(*of.data, 0).back(), 0, 1e-6) << "returns are standardised";
+  EXPECT_NEAR(of.posterior.start(*of.data, 0).back(), 0, 1e-6) << "returns are standardized";
 }
 
 TEST(Posteriors, AreOfLossesThatAreDensities) {

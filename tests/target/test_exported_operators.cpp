@@ -137,7 +137,7 @@ const Operator operators[] = {
        return op::grid_sample(image, points, {.mode = "nearest", .padding = "border"}) *
               op::grid_sample(image, op::tanh(points), {});
      }},
-    {"normalised part of a wider tensor",
+    {"normalized part of a wider tensor",
      [](Var x) {
        const Var part = op::slice(x, {3}, {9}, {3});
        return op::layer_normalization(part, parameter(x, {6}, "scale"), parameter(x, {6}, "shift"), -1);

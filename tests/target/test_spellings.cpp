@@ -161,7 +161,7 @@ TEST(Spellings, NormsThatAreOthersStay) {
          const Var d = deviation(x, {-1});
          return d / op::sqrt(op::reduce_mean(d * d, {1, 2}, true) + 1e-3);
        }},
-      {"not centred", [](Var x) { return x / op::sqrt(op::reduce_mean(x * x, {-1}, true) + 1e-3); }},
+      {"not centered", [](Var x) { return x / op::sqrt(op::reduce_mean(x * x, {-1}, true) + 1e-3); }},
       {"of the root's sum",
        [](Var x) {
          const Var d = deviation(x, {-1});
@@ -202,7 +202,7 @@ Var channels(op::Builder& b, const Shape& shape, std::uint64_t seed) {
 
 TEST(FrozenNormalisations, GoIntoTheConvolution) {
   const std::vector<std::pair<const char*, Body>> bodies = {
-      {"one value a channel",
+      {"one value per channel",
        [](op::Builder& b, Var y) {
          return y * channels(b, {1, 6, 1, 1}, 6) + channels(b, {6, 1, 1}, 7);
        }},

@@ -140,7 +140,7 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"maximum over samples", X "constant %a : i64[1] = [0]\n%y : f32[1,6] = ReduceMax(%x, %a)",
              "is not linear over the batch"},
         Case{"softmax of features", X "%y : f32[8,6] = Softmax(%x)", "axis 0"},
-        Case{"softmax of samples", X "%y : f32[8,6] = Softmax(%x) {axis = 0}", "normalises over the batch"},
+        Case{"softmax of samples", X "%y : f32[8,6] = Softmax(%x) {axis = 0}", "normalizes over the batch"},
         Case{"scaled mean",
              X "constant %c : f32[] = [2.0]\n%m : f32[] = ReduceMean(%x) {keepdims = 0}\n"
                "%y : f32[] = Mul(%m, %c)",
@@ -149,7 +149,7 @@ INSTANTIATE_TEST_SUITE_P(
              "uses a sum over the batch in a way that is not linear"},
         Case{"minus the mean", X "%m : f32[] = ReduceMean(%x) {keepdims = 0}\n%y : f32[8,6] = Sub(%x, %m)",
              "gives a sum over the batch back to the samples"},
-        Case{"layer normalisation",
+        Case{"layer normalization",
              X
              "state %s : f32[6] = [1.0, 1.0, 1.0, 1.0, 1.0, 1.0]\n%y : f32[8,6] = LayerNormalization(%x, %s)",
              "axis 0"},
@@ -226,7 +226,7 @@ TEST(Splittable, NamesWhatMixesSamples) {
   EXPECT_EQ(verdict(graph), "splittable");
   EXPECT_TRUE(
       contains(verdict(make_training_step(graph, {}, {})),
-               "node 'bn1' (BatchNormalization): the batch cannot be split: it normalises by the mean and "
+               "node 'bn1' (BatchNormalization): the batch cannot be split: it normalizes by the mean and "
                "variance of the whole batch"));
 }
 

@@ -43,7 +43,7 @@ const std::vector<Case> cases{
      "%y : f32[4,16,3,3] = Conv(%x, %w, %b) {group = 2, pads = [1, 1, 1, 1], strides = [2, 2]}\n"
      "output \"y\" = %y",
      0},
-    {"normalisation behind a convolution",
+    {"normalization behind a convolution",
      "input %x : f32[4,16,5,5]\nstate %w : f32[8,16,3,3] = splat(0.1)\nstate %s : f32[8] = splat(0.1)\n"
      "state %b : f32[8] = splat(0.1)\nstate %m : f32[8] = splat(0.1)\n"
      "constant %v : f32[8] = [1, 1, 1, 1, 1, 1, 1, 1]\n"
@@ -62,7 +62,7 @@ const std::vector<Case> cases{
      "input %x : f32[20,16]\nstate %w : f32[16,8] = splat(0.1)\nstate %b : f32[1] = splat(0.1)\n"
      "%y : f32[20,8] = Gemm(%x, %w, %b)\noutput \"y\" = %y",
      1},
-    {"nothing that adds a value a channel",
+    {"nothing that adds a value per channel",
      "input %x : f32[4,5,16]\nstate %w : f32[16,8] = splat(0.1)\nstate %b : f32[5,8] = splat(0.1)\n"
      "%p : f32[4,5,8] = MatMul(%x, %w)\n%y : f32[4,5,8] = Add(%p, %b)\noutput \"y\" = %y",
      1},

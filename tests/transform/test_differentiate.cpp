@@ -320,14 +320,14 @@ TEST(Gradient, NamesTheNodeWithoutADerivative) {
   Graph graph;
   Builder b(graph);
   const Var x = b.state("x", Tensor::from<float>({2}, {1, 2}));
-  b.set_name("quantise");
+  b.set_name("quantize");
   const Var scale = b.node("DynamicQuantizeLinear", std::span(&x, 1), {}, 3)[1];
   try {
     gradient(b, scale, std::span(&x, 1));
     FAIL();
   } catch (const Error& error) {
     EXPECT_TRUE(contains(error.what(),
-                         "node 'quantise' (DynamicQuantizeLinear): operator DynamicQuantizeLinear has no "
+                         "node 'quantize' (DynamicQuantizeLinear): operator DynamicQuantizeLinear has no "
                          "reverse-mode derivative"));
   }
 }

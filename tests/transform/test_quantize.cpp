@@ -159,7 +159,7 @@ TEST(Quantize, RefusesRangesThatAreNone) {
       quantize(splat_graph(convolution), {{"x", range}});
       FAIL() << "took " << range.low << " to " << range.high;
     } catch (const Error& error) {
-      EXPECT_TRUE(contains(error.what(), "cannot be quantised"));
+      EXPECT_TRUE(contains(error.what(), "cannot be quantized"));
       EXPECT_TRUE(contains(error.what(), "%x"));
     }
   }

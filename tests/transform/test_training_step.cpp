@@ -313,7 +313,7 @@ TEST(TrainingStep, RefusesConstantsThatAnOptimiserHasNot) {
   EXPECT_NE(refused("adam:epsilon=0").find("epsilon must be"), std::string::npos);
   EXPECT_NE(refused("adam:weight_decay").find("is no NAME=VALUE"), std::string::npos);
   EXPECT_NE(refused("sgd:").find("is no NAME=VALUE"), std::string::npos);
-  EXPECT_NE(refused("lion:beta1=0.9").find("no such optimiser"), std::string::npos);
+  EXPECT_NE(refused("lion:beta1=0.9").find("no such optimizer"), std::string::npos);
 }
 
 TEST(TrainingStep, DecaysMatricesAlone) {
@@ -708,7 +708,7 @@ TEST(TrainingStep, NamesLossesAndOptimisers) {
     optimizer_kind_from_name("adamx");
     FAIL();
   } catch (const Error& error) {
-    EXPECT_TRUE(contains(error.what(), "adamx: there is no such optimiser (did you mean 'adam'?)"));
+    EXPECT_TRUE(contains(error.what(), "adamx: there is no such optimizer (did you mean 'adam'?)"));
   }
 }
 

@@ -402,7 +402,7 @@ TEST(DeepmdData, NamesTheFrameAndTheAtoms) {
   EXPECT_TRUE(contains(twice, "atoms 1 (Cu) and 2 (Cu) are at one place")) << twice;
   refused(frame("Cu 0 0 0 0 0 0\nO 2 0 0 0 0 0\n", energy), "atom 2 (O) is of an element that is no type");
   refused(frame(good, energy), "has 2 atoms of Cu, the model has room for 1", {"atoms=1"});
-  refused(frame(good, " energy=-1 Lattice=\"2 0 0 0 2 0 0 0 2\""), "neighbours of Cu within 6 A");
+  refused(frame(good, " energy=-1 Lattice=\"2 0 0 0 2 0 0 0 2\""), "neighbors of Cu within 6 A");
   refused(frame(good, " energy=-1 Lattice=\"9 0 0 0 9 0 9 9 0\""), "the box has no volume");
   refused(frame(good, box), "has no energy to learn from");
   refused("1\nProperties=species:S:1:pos:R:3 energy=1\nCu 0 0 0\n", "has no forces to learn from");

@@ -72,7 +72,7 @@ std::span<const Entry> baselines() {
       image_pca(),
       {"autophasenn", "HIO and ER with shrink-wrap: iterative phase retrieval in three dimensions",
        phase_retrieval_options(), run_phase_retrieval},
-      {"pca-compress-128", "principal components by randomised subspace iteration, in f32 and scaled f16",
+      {"pca-compress-128", "principal components by randomized subspace iteration, in f32 and scaled f16",
        pca_options(), run_pca},
       {"sobel-800", "Sobel gradients and magnitude in exact integers", sobel_options(), run_sobel},
   };

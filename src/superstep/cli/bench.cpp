@@ -341,7 +341,7 @@ void declare_protocol(CLI::App& command, Arguments& a) {
       ->type_name("N")
       ->check(CLI::Range(1, 1000));
   command.add_flag("--energy", a.energy,
-                   "joules a sample: ten more seconds a row, where the host counts energy");
+                   "joules per sample: ten more seconds per row, where the host counts energy");
   command.add_flag("--self-check", a.self_check,
                    "run everything twice: do the intervals of the two runs meet?");
   command.add_option("--pause", a.pause, "between the two runs of --self-check")

@@ -96,7 +96,7 @@ void declare_demo(CLI::App& command) {
       ->type_name("N")
       ->check(CLI::Range(100, 100000))
       ->capture_default_str();
-  command.add_option("--rate", a->settings.rate, "frames a second")
+  command.add_option("--rate", a->settings.rate, "frames per second")
       ->type_name("R")
       ->check(number_from(1, 1e6))
       ->capture_default_str();

@@ -251,7 +251,7 @@ void declare_infer(CLI::App& command) {
       .add_option("--output", arguments->output,
                   "file for the outputs: .h5, .npz, .npy, .safetensors (molecules: .csv, clusters: .xyz)")
       ->type_name("FILE");
-  command.add_option("--batch", settings.batch, "samples a call")
+  command.add_option("--batch", settings.batch, "samples per call")
       ->type_name("N")
       ->check(positive())
       ->default_str("512; of a model file without data 1");

@@ -174,7 +174,7 @@ void declare_profile(CLI::App& command) {
       ->type_name("MACHINE")
       ->capture_default_str();
   command.add_option("--mode", request.mode, "train or infer")->type_name("MODE")->capture_default_str();
-  command.add_option("--batch", request.batch, "samples a run (default: the workload's own)")
+  command.add_option("--batch", request.batch, "samples per run (default: the workload's own)")
       ->type_name("N")
       ->check(positive());
   command
@@ -205,8 +205,7 @@ void declare_profile(CLI::App& command) {
       ->excludes("--simulate");
   command.footer(examples);
   command.callback([arguments, &command] {
-    refuse_given(command,
-                 arguments->machine == "cpu" ? "" : "is of what runs here, and a machine is modelled",
+    refuse_given(command, arguments->machine == "cpu" ? "" : "is of what runs here, and a machine is modeled",
                  {"--runs", "--data"});
     profile(*arguments);
   });

@@ -55,7 +55,7 @@ void declare_scale(CLI::App& command) {
       ->delimiter(',')
       ->check(CLI::Range(1, 4096))
       ->capture_default_str();
-  command.add_option("--batch", settings.batch, "samples a step: of all ranks (strong), of each (weak)")
+  command.add_option("--batch", settings.batch, "samples per step: of all ranks (strong), of each (weak)")
       ->type_name("N")
       ->check(positive());
   command.add_option("--steps", settings.steps, "steps per run")

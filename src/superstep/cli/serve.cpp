@@ -112,7 +112,7 @@ std::string place(const std::string& address, std::uint16_t port) {
 // What is there, and where: the address on a line of its own, for who reads it.
 void print_ready(const edge::ServeSettings& settings, const std::vector<edge::ServedModel>& models,
                  const edge::ServePlaces& places) {
-  TextTable table({"model", "version", "weights", "rows a batch", "one row", "a full batch", "plans"});
+  TextTable table({"model", "version", "weights", "rows per batch", "one row", "a full batch", "plans"});
   for (const edge::ServedModel& model : models)
     table.add_row({model.name, model.version, model.trained ? "trained" : "initial",
                    !model.batched                ? "fixed"

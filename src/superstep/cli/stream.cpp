@@ -172,7 +172,7 @@ void declare_stream(CLI::App& command) {
       ->check(CLI::IsMember({"none", "lz4", "bslz4"}))
       ->type_name("HOW")
       ->capture_default_str();
-  command.add_option("--rate", a->rate, "frames a second; 0: as fast as they are taken")
+  command.add_option("--rate", a->rate, "frames per second; 0: as fast as they are taken")
       ->type_name("R")
       ->check(number_from(0, 1e7))
       ->capture_default_str();

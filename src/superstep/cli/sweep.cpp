@@ -77,9 +77,10 @@ void declare_sweep(CLI::App& command) {
       ->type_name("NAME,...")
       ->delimiter(',');
   command
-      .add_option("--micro-batch", a->micro_batches, "samples a unit takes at a time (default: the recipe's)")
+      .add_option("--micro-batch", a->micro_batches,
+                  "samples that a unit takes at a time (default: the recipe's)")
       ->type_name("N,A..B");
-  command.add_option("--accumulate", a->accumulates, "micro-batches a step")
+  command.add_option("--accumulate", a->accumulates, "micro-batches per step")
       ->type_name("N,A..B")
       ->capture_default_str();
   command.add_option("--replicas", a->replicas, "copies of the model")

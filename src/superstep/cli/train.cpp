@@ -268,7 +268,7 @@ void declare_lengths(CLI::App& command, Arguments& arguments) {
 
 void declare_plan(CLI::App& command, Arguments& arguments) {
   run::TrainSettings& settings = arguments.settings;
-  command.add_option("--batch", settings.batch, "samples a step")->type_name("N")->check(positive());
+  command.add_option("--batch", settings.batch, "samples per step")->type_name("N")->check(positive());
   command
       .add_option("--micro-batch", settings.micro_batch,
                   "samples through the model at a time (default: chosen to stay in cache)")

@@ -71,7 +71,7 @@ Minimum minimise(SmoothFunction function, std::span<const Bounds> bounds, std::s
   lbfgs(static_cast<int>(n), free.get(), nullptr, evaluate, progress, &search, &settings);
   if (interrupted()) throw Error(ErrorCode::interrupted, "in the middle of a search");
   if (search.best.at.empty())
-    throw Error(ErrorCode::diverged, "a function to be minimised is finite nowhere");
+    throw Error(ErrorCode::diverged, "a function to be minimized is finite nowhere");
   return search.best;
 }
 

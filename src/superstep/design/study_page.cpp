@@ -105,7 +105,7 @@ void add_references(page::Page& page, const Problem& problem, const Study& study
                percent(problem.deviation(problem.simulate(study.answer(problem).settings)))},
               {"floor: as many trials of a Latin hypercube, the best", fmt::format("{}", study.trials.size()),
                percent(references.floor)},
-              {"ceiling: direct optimisation on the model without noise",
+              {"ceiling: direct optimization on the model without noise",
                fmt::format("{} simulations", references.ceiling_simulations), percent(references.ceiling)}});
   page.paragraph(fmt::format("{} of the hypercube's trials lie inside the tolerance.",
                              percent(references.floor_inside)));

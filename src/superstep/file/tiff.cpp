@@ -184,14 +184,14 @@ class Reader {
     if (TIFFIsTiled(file_.tiff))
       fail(ErrorCode::unsupported, "is stored in tiles", "convert it to strips: tiffcp -s IN OUT");
     if (page.photometric == PHOTOMETRIC_PALETTE)
-      fail(ErrorCode::unsupported, "has a colour palette", "save it as greyscale or RGB");
+      fail(ErrorCode::unsupported, "has a color palette", "save it as grayscale or RGB");
     if (page.planes != PLANARCONFIG_CONTIG)
       fail(ErrorCode::unsupported, "stores its channels apart", "convert it: tiffcp -p contig IN OUT");
     constexpr std::uint16_t read_as_they_are[] = {PHOTOMETRIC_MINISWHITE, PHOTOMETRIC_MINISBLACK,
                                                   PHOTOMETRIC_RGB, PHOTOMETRIC_CFA};
     if (std::ranges::find(read_as_they_are, page.photometric) == std::end(read_as_they_are))
       fail(ErrorCode::unsupported, fmt::format("has colors of kind {}", page.photometric),
-           "save it as greyscale or RGB");
+           "save it as grayscale or RGB");
     if (page.photometric == PHOTOMETRIC_MINISWHITE && page.sample_format != SAMPLEFORMAT_UINT)
       fail(ErrorCode::unsupported, "says that 0 is white, of numbers that have no largest one",
            "save it with 0 as black");

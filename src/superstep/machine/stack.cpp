@@ -17,7 +17,7 @@ constexpr std::array<std::string_view, 12> names{
 constexpr ConstantSpec specs[] = {
     {"launch", "s", "the host's time to launch an operator", 0, 0, 0},
     {"gradient_launch", "s", "the same of an operator of the backward pass", 0, 0, 0},
-    {"update_launch", "s", "of each arithmetic operator of an optimiser on one parameter", 0, 0, 0},
+    {"update_launch", "s", "of each arithmetic operator of an optimizer on one parameter", 0, 0, 0},
     {"cast_launches", "", "launches of casts a matrix operator of the forward pass, in mixed precision", 0, 0,
      0},
     {"fuses", "", "1 where element-wise operators in a row are one kernel", 0, 0, 0},

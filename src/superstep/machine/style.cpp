@@ -33,7 +33,7 @@ constexpr ConstantSpec bulk_synchronous[] = {
     {"workers", "", "hardware threads of a tile, which issue in turn"},
     {"clock", "Hz", "of a tile"},
     {"tile_memory", "B", "of one tile, for everything"},
-    {"interleaved_start", "B", "where the memory begins that is read 128 bits a cycle"},
+    {"interleaved_start", "B", "where the memory begins that is read 128 bits per cycle"},
     {"memory_element", "B", "two accesses to one element in a cycle collide"},
     {"exchange_rate", "B/cycle", "a tile's, in and out at the same time"},
     {"load_rate", "B/cycle", "from a tile's memory"},

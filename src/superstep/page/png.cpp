@@ -13,7 +13,7 @@ void check(const Image& image) {
   if (!sized || image.rgb.size() != 3 * static_cast<std::size_t>(image.width) * image.height)
     throw Error(ErrorCode::invalid_argument, "a picture of " + std::to_string(image.width) + " x " +
                                                  std::to_string(image.height) + " pixels cannot have " +
-                                                 std::to_string(image.rgb.size()) + " bytes of colour");
+                                                 std::to_string(image.rgb.size()) + " bytes of color");
 }
 
 }  // namespace

@@ -221,8 +221,8 @@ std::string remark_on(const Source& source, const Coloring& coloring, std::size_
   const int factor = reduction(static_cast<int>(std::min(width, largest_extent)),
                                static_cast<int>(std::min(height, largest_extent)));
   if (factor > 1) text += fmt::format("A pixel of a picture is the mean of {0} x {0}. ", factor);
-  if (coloring.logarithmic) text += "Colours are logarithmic over four decades. ";
-  if (several && !source.layout.color) text += "Each picture has its own range of colours, given below it.";
+  if (coloring.logarithmic) text += "Colors are logarithmic over four decades. ";
+  if (several && !source.layout.color) text += "Each picture has its own range of colors, given below it.";
   return text;
 }
 

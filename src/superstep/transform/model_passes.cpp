@@ -61,7 +61,7 @@ Pass training_step_pass(LossSpec loss, OptimizerSpec optimizer, TrainingStepOpti
                 model = make_training_step(model, loss, optimizer, options);
                 return true;
               },
-          .summary = "loss, gradients and optimiser behind the model",
+          .summary = "loss, gradients and optimizer behind the model",
           .required = "without it there is nothing to train by",
           .rounding = Pass::other_results};
 }

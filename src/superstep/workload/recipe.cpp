@@ -15,7 +15,7 @@ std::string optimizer_in_words(const Recipe& recipe) {
   std::string text = transform::name_of(optimizer.kind);
   if (optimizer.momentum != 0) text += fmt::format(" of momentum {:g}", optimizer.momentum);
   text += fmt::format(" at {:g}", recipe.learning_rate);
-  if (recipe.rate_of_batch > 0) text += fmt::format(" for {} samples a step", recipe.rate_of_batch);
+  if (recipe.rate_of_batch > 0) text += fmt::format(" for {} samples per step", recipe.rate_of_batch);
   if (optimizer.weight_decay != 0) text += fmt::format(", weight decay {:g}", optimizer.weight_decay);
   if (optimizer.clip != 0) text += fmt::format(", gradients of a norm up to {:g}", optimizer.clip);
   return text;

@@ -155,7 +155,7 @@ void fill_column(const Tensor& field, const Column& column, std::span<const std:
   const std::int64_t row = field.element_count() / std::max<std::int64_t>(1, field.shape()[0]);
   if (static_cast<std::int64_t>(to.size()) != row * static_cast<std::int64_t>(indices.size()))
     throw Error(ErrorCode::invalid_argument,
-                fmt::format("has {} values a sample, the model takes {}", row, to.size() / indices.size()),
+                fmt::format("has {} values per sample, the model takes {}", row, to.size() / indices.size()),
                 "field " + column.field, "generate data of the model's size");
   if (!column.convert && field.type() == element_type_of<T>) {
     for (std::size_t k = 0; k < indices.size(); ++k)

@@ -39,7 +39,7 @@ std::vector<Case> random_cases() {
       drawn("Bernoulli", "its type", {{"seed", 3.0}}, {probabilities}),
       drawn("Multinomial", "i32", {{"sample_size", std::int64_t{5}}}, {like}),
       {"superstep.StochasticDepth", "served", OF(stochastic_depth(x[0], 0.3)), {like}},
-      optimized("Adagrad", "decay and regularisation", {{"decay_factor", 0.1}, {"norm_coefficient", 0.01}}, 1,
+      optimized("Adagrad", "decay and regularization", {{"decay_factor", 0.1}, {"norm_coefficient", 0.01}}, 1,
                 2),
       optimized(
           "Momentum", "standard",
@@ -49,7 +49,7 @@ std::vector<Case> random_cases() {
                 {{"mode", std::string("nesterov")}, {"alpha", 0.9}, {"beta", 0.5}, {"norm_coefficient", 0.0}},
                 1, 3),
       optimized("Adam", "first step", {}, 2, 0),
-      optimized("Adam", "later step, regularisation",
+      optimized("Adam", "later step, regularization",
                 {{"norm_coefficient", 0.01}, {"norm_coefficient_post", 0.001}, {"epsilon", 1e-3}}, 2, 5),
   };
 }

@@ -67,7 +67,7 @@ std::vector<Case> region_cases() {
   const Tensor scores = f64({1, 2, 4}, {0.9, 0.75, 0.6, 0.95, 0.1, 0.8, 0.3, 0.2});
   const Tensor five = f64({2, 5}, {0, 0.7, 1.1, 5.6, 6.3, 1, 2.2, 0.3, 6.9, 4.4});
   return {
-      aligned("two samples a bin", {.height = 2, .width = 3, .sampling_ratio = 2}),
+      aligned("two samples per bin", {.height = 2, .width = 3, .sampling_ratio = 2}),
       aligned("whole pixels",
               {.height = 2, .width = 2, .sampling_ratio = 3, .spatial_scale = 0.9, .half_pixel = false}),
       // Two samples of a bin can be equal in 8 bits.

@@ -160,7 +160,7 @@ std::vector<Case> attention_cases() {
        OF(rotary_embedding(x[0], x[1], x[2], x[3])),
        {random_tensor({2, 2, 3, 4}, 171), cosines, sines, positions}},
       {"RotaryEmbedding",
-       "neighbours, part of a head",
+       "neighbors, part of a head",
        OF(rotary_embedding(x[0], x[1], x[2], x[3], {.interleaved = true, .dimension = 4})),
        {random_tensor({2, 2, 3, 6}, 172), cosines, sines, positions}},
       {"RotaryEmbedding",

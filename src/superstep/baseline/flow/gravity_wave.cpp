@@ -177,7 +177,7 @@ Report summarize_drag(const DragRows& truth, const Found& found, const Request& 
   Report report;
   report.metrics = {{"throughput", rate, "samples/s"}};
   TextTable table(
-      {"method", "columns", "waves", "R2", "RMSE (m/s/day)", "us a column and thread", "columns/s"});
+      {"method", "columns", "waves", "R2", "RMSE (m/s/day)", "us per column and thread", "columns/s"});
   std::vector<std::string> row{options.text("method"),
                                format_count(count),
                                waves ? options.text("azimuths") + " x " + options.text("speeds") : "-",

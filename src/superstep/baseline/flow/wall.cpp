@@ -44,7 +44,7 @@ Points read_hdf5(const std::filesystem::path& path) {
   if (points.features.shape()[1] < wall_features)
     throw Error(
         ErrorCode::bad_file,
-        fmt::format("has {} features a point, {} are needed", points.features.shape()[1], wall_features),
+        fmt::format("has {} features per point, {} are needed", points.features.shape()[1], wall_features),
         path.string() + ": data set 'features'");
   if (!file.contains("tau")) return points;
   const std::int64_t one[] = {points.count()};

@@ -118,7 +118,7 @@ class TiffFolder final : public MaskedImages::Source {
       const Tensor mask = data::read_tiff(path);
       require_size(mask, path);
       if (mask.shape().rank() != 3 || mask.shape()[0] != 1 || mask.type() != ElementType::u8)
-        throw Error(ErrorCode::bad_file, "is no mask: one page of 8-bit grey is expected", path.string());
+        throw Error(ErrorCode::bad_file, "is no mask: one page of 8-bit gray is expected", path.string());
       for (const std::uint8_t value : mask.as<std::uint8_t>()) all.push_back(value != 0);
     }
     return all;

@@ -211,7 +211,7 @@ Entry entry_named(const char* name) {
   return {name,
           "bias correction, Otsu's thresholds, region growing; for micrographs after wavelet destriping",
           {{"case", "mri", "mri: lesions in FLAIR volumes; stripes: phases of micrographs"},
-           {"classes", "4", "mri: classes of grey levels inside the brain, 2 to 4"},
+           {"classes", "4", "mri: classes of gray levels inside the brain, 2 to 4"},
            {"bias", "on", "mri: the coils' uneven gain is estimated and taken out: on, off"},
            {"growth", "1.5", "mri: deviations below its mean to which the region grows; 0: it does not"},
            {"levels", "5", "stripes: levels of the wavelets"},

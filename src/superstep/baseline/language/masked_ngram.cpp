@@ -118,7 +118,7 @@ Report run(const Request& request, const Options&) {
                     {"throughput", count / seconds, "samples/s"}};
   TextTable table({"method", "loss nat"});
   table.add_row({"every token alike", fmt::format("{:.4f}", uniform)});
-  table.add_row({"counts of neighbours (Kneser-Ney)", fmt::format("{:.4f}", losses.neighbors)});
+  table.add_row({"counts of neighbors (Kneser-Ney)", fmt::format("{:.4f}", losses.neighbors)});
   table.add_row({"exact posterior of the grammar", fmt::format("{:.4f}", losses.exact)});
   report.text = table.to_string();
   return report;
@@ -126,7 +126,7 @@ Report run(const Request& request, const Options&) {
 
 Entry entry_named(const char* name) {
   return {name,
-          "exact posterior of the grammar (least loss); counts of neighbours by Kneser and Ney (floor)",
+          "exact posterior of the grammar (least loss); counts of neighbors by Kneser and Ney (floor)",
           {},
           run};
 }

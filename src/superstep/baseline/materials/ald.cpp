@@ -216,7 +216,7 @@ AldFit fit_ald(const data::AldProcess& process, AldTarget kind, std::span<const 
 
 Entry ald_optimizer() {
   return {"tad-ald",
-          "direct optimisation on the simulator: Levenberg-Marquardt from several starts",
+          "direct optimization on the simulator: Levenberg-Marquardt from several starts",
           {{"target", "gpc",
             "what is fitted: gpc, the growth of every cycle, or trace, the mass within the last"},
            {"chemistry", "reference", "reference, Al2O3-200C, Al2O3-100C, TiO2-200C or W-200C"},

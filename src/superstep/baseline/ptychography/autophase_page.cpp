@@ -122,7 +122,7 @@ void write_retrieval_page(const std::filesystem::path& path, const CrystalResult
     page.heading("True").pictures(truth);
   }
   std::vector<NamedCube> cubes;
-  if (result.comparison) cubes.push_back({"true surface, in the colours of its phase", result.truth});
+  if (result.comparison) cubes.push_back({"true surface, in the colors of its phase", result.truth});
   cubes.push_back({"retrieved surface", result.object});
   std::vector<page::Picture> found;
   add_object_slices(found, result.object, n, "retrieved");

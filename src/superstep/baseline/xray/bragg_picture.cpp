@@ -24,7 +24,7 @@ page::Picture picture_of(std::int64_t index, const PeakFit& fit, const data::Bra
   page::Picture picture{page::colored(patch, size, size, page::Colormap::viridis), caption, {}, pixel_scale};
   if (peaks.has_labels()) {
     const auto [column, row] = peaks.position(index);
-    picture.marks.push_back({page::Mark::Shape::plus, column, row, "white", "true centre"});
+    picture.marks.push_back({page::Mark::Shape::plus, column, row, "white", "true center"});
   }
   picture.marks.push_back({page::Mark::Shape::cross, fit.position.column, fit.position.row, "red", "found"});
   picture.inset = page::inset_around(picture.marks, least_inset);
@@ -67,7 +67,7 @@ void add_errors(page::Page& page, const std::vector<double>& errors) {
   for (const Metric& metric : data::position_error_metrics(errors))
     rows.push_back({metric.name, fmt::format("{:.4f} px", metric.value)});
   const std::size_t mean_row = 0;
-  page.heading("Distance to the true centre").begin_row().table({"metric", "value"}, rows, {&mean_row, 1});
+  page.heading("Distance to the true center").begin_row().table({"metric", "value"}, rows, {&mean_row, 1});
   page::Plot plot{.title = "Errors", .x_label = "error (px)", .y_label = "peaks"};
   plot.series.push_back(page::histogram("peaks", errors, 0, 1.5 * quantile(errors, 0.995), 60));
   plot.vertical.push_back({mean(errors), "mean"});
@@ -85,7 +85,7 @@ void draw_fits(const std::filesystem::path& path, BraggMethod method, const std:
   page.paragraph(fmt::format("{} peaks of {} x {} px, located by the method {}.",
                              format_count(static_cast<double>(fits.size())), peaks.patch_size(),
                              peaks.patch_size(), name));
-  page.paragraph("Right of every patch the square of it in which the centres lie, magnified.");
+  page.paragraph("Right of every patch the square of it in which the centers lie, magnified.");
   if (!errors.empty()) add_errors(page, errors);
   page.heading("A sample of the patches")
       .pictures(pictures_of(spread(peaks.size(), shown), fits, errors, peaks));

@@ -111,7 +111,7 @@ void write_page(const std::filesystem::path& path, const Tensor& frame, const Fi
   const auto pixels =
       frame.as<std::uint16_t>().first(static_cast<std::size_t>(height) * static_cast<std::size_t>(width));
   page::Page page("Sobel filter");
-  page.paragraph(fmt::format("First frame, window {} x {}. Colours end at a quarter of the largest value.",
+  page.paragraph(fmt::format("First frame, window {} x {}. Colors end at a quarter of the largest value.",
                              window, window));
   page.pictures(
       {picture_of({pixels.begin(), pixels.end()}, width, height, "frame", false),

@@ -94,7 +94,7 @@ std::span<const OpenConstantInfo> open_constants() {
        "PopLibs counts 4 bytes an exchange instruction (sdk-release-2.6); ipu21 tool-chain: a change of "
        "source and one of pointer, or a send and its delay, 4 bytes each",
        &C::exchange_code_bytes},
-      {"control_code_bytes", "B", "GU", "a few supervisor instructions a step", &C::control_code_bytes},
+      {"control_code_bytes", "B", "GU", "a few supervisor instructions per step", &C::control_code_bytes},
       {"runtime_bytes", "B", "VC",
        "stacks of a supervisor and six workers: 3,168 B in a memory report of the documentation of the "
        "vendor's port of TensorFlow; vertices' code counts by itself",

@@ -67,7 +67,7 @@ class ProfilePage {
                       ". These are the plans of the machine model, a step a kernel; parts are not placed, so "
                       "every tile shows the mean.");
     page_.paragraph(
-        "Cycles and bytes on this page are modelled, not measured on hardware; the constants that nobody has "
+        "Cycles and bytes on this page are modeled, not measured on hardware; the constants that nobody has "
         "published stand at its end with their ranges.");
     if (!compilation_.too_full.empty())
       page_.paragraph(

@@ -101,7 +101,7 @@ class Printer {
     const RunProfile& total = profile_.total;
     const ExecutionSums sums = sum_execution(profile_);
     const std::uint64_t tiles = compilation.device.num_tiles();
-    line("\nExecution: (modelled{})", total.assumed ? "; a branch that depends on data was assumed" : "");
+    line("\nExecution: (modeled{})", total.assumed ? "; a branch that depends on data was assumed" : "");
     line("  Runs:                       {}", count(profile_.run_count));
     line("  Total cycles:               {} (approx {:.1f} microseconds)", count(total.cycles),
          1e6 * compilation.device.seconds(static_cast<double>(total.cycles)));

@@ -172,7 +172,7 @@ void print_prediction(const Arguments& arguments, const machine::Machine& machin
   fmt::print("step                 {} for {:.0f} samples\n", interval(prediction.step_seconds, "s"),
              prediction.samples);
   print_parts(prediction);
-  fmt::print("host's part of a step: link {}, call {} ({} device iterations a call), loader {} ({})\n",
+  fmt::print("host's part of a step: link {}, call {} ({} device iterations per call), loader {} ({})\n",
              format_seconds(prediction.host.link), format_seconds(prediction.host.call),
              settings.device_iterations, format_seconds(prediction.host.loader),
              prediction.host.overlaps ? "all beside the machine's work" : "the loader works ahead");
@@ -503,7 +503,7 @@ void declare_predict(CLI::App& command) {
   command.add_option("--mode", a->mode, "train or infer")
       ->check(CLI::IsMember({"train", "infer"}))
       ->capture_default_str();
-  command.add_option("--micro-batch", a->micro_batch, "samples a unit takes at a time")
+  command.add_option("--micro-batch", a->micro_batch, "samples that a unit takes at a time")
       ->check(count)
       ->type_name("N");
   command

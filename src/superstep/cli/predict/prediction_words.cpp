@@ -34,7 +34,7 @@ std::string operators_text(const machine::Prediction& prediction) {
 }
 
 std::string scaling_text(const std::vector<machine::ScalingPoint>& points) {
-  TextTable table({"replicas", "micro-batch", "accumulated", "samples a step", "step", "80 %", "all-reduce",
+  TextTable table({"replicas", "micro-batch", "accumulated", "samples per step", "step", "80 %", "all-reduce",
                    "samples/s", "efficiency"});
   for (const machine::ScalingPoint& p : points) {
     std::vector<std::string> row{fmt::format("{}", p.replicas), fmt::format("{}", p.micro_batch),

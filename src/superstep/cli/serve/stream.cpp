@@ -158,7 +158,7 @@ void declare_learning(CLI::App& command, ServeArguments& a) {
       ->capture_default_str();
   command
       .add_option("--regression", a.regression,
-                  "a labelled scan (diff, phase, position) on which new weights must not be worse")
+                  "a labeled scan (diff, phase, position) on which new weights must not be worse")
       ->type_name("FILE.h5");
 }
 

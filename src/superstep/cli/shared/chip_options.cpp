@@ -11,7 +11,7 @@ namespace superstep::cli {
 
 void add_chip_options(CLI::App& command, ChipArguments& arguments) {
   const auto count = CLI::Range(1, 1 << 20);
-  command.add_option("--accumulate", arguments.accumulate, "micro-batches a step")
+  command.add_option("--accumulate", arguments.accumulate, "micro-batches per step")
       ->check(count)
       ->capture_default_str();
   command
@@ -45,7 +45,7 @@ target::Chips chips_of(const ChipArguments& arguments) {
   if (arguments.pipeline == "auto") {
     stages = chips.stages = std::max(1, arguments.units / chips.replicas);
     if (chips.stages < 2)
-      throw Error(ErrorCode::invalid_argument, "an automatic pipeline needs two units a replica or more",
+      throw Error(ErrorCode::invalid_argument, "an automatic pipeline needs two units per replica or more",
                   "--pipeline", "say how many chips there are with --units");
   } else {
     if (!arguments.pipeline.empty()) chips.pipeline = stage_layers(arguments.pipeline);

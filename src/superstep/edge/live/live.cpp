@@ -59,7 +59,7 @@ void Live::read_positions() {
     if (!frame || !y || !x || *frame < 0) {
       if (positions_.empty() && words.size() == 3 && !frame) continue;  // names of the columns
       throw Error(ErrorCode::bad_file, fmt::format("'{}' is no position", line), settings_.positions.string(),
-                  "a line is FRAME,Y,X, in metres");
+                  "a line is FRAME,Y,X, in meters");
     }
     positions_[static_cast<std::uint64_t>(*frame)] = {*y, *x};
   }

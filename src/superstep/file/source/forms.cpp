@@ -34,7 +34,7 @@ bool is_safetensors(const fs::path& path) { return form_of(path) == FileForm::sa
 constexpr SourceForm forms[] = {
     {"zarr", "arrays of a Zarr store", is_zarr, open_zarr},
     {"picture-pairs", "pictures with a mask each, in a folder", holds_pairs, open_picture_pairs},
-    {"class-folder", "a folder of pictures a class", holds_classes, open_class_folder},
+    {"class-folder", "a folder of pictures per class", holds_classes, open_class_folder},
     {"picture-folder", "a folder of pictures", holds_pictures, open_plain_pictures},
     {"picture-table", "a table of paths of pictures and labels", names_pictures, open_picture_table},
     {"picture", "a JPEG, PNG or WebP picture", is_one_picture, open_picture_file},

@@ -203,7 +203,7 @@ fs::path joined_names(std::span<const std::string> names) {
   for (const std::string& name : names)
     if (name.find_first_of("{},") != std::string::npos)
       throw Error(ErrorCode::invalid_argument, "a name with { } or a comma among several", name,
-                  "write the names into a file, one a line, and give @FILE");
+                  "write the names into a file, one per line, and give @FILE");
   return fmt::format("{{{}}}", fmt::join(names, ","));
 }
 

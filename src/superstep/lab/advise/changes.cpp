@@ -130,7 +130,7 @@ std::vector<Change> changes_of(const machine::Machine& machine, const run::Model
     const Graph as_it_is =
         trains ? model.training_step()(bytes.micro_batch) : model.inference()(bytes.micro_batch);
     keep("samples sent as bytes", gain_of(machine, as_it_is, bytes, best, settings),
-         "where they are counts or grey levels");
+         "where they are counts or gray levels");
   }
   return changes;
 }

@@ -101,7 +101,7 @@ void add_loaders(const Option& best, std::vector<std::string>& reasons) {
   const double wanted = best.prediction.host.loader / fed_seconds(best.prediction).value;
   if (wanted > 1)
     reasons.push_back(
-        fmt::format("needs {:.0f} loader processes a replica to keep it fed", std::ceil(wanted)));
+        fmt::format("needs {:.0f} loader processes per replica to keep it fed", std::ceil(wanted)));
 }
 
 void add_limits(const Option& best, const SearchSettings& settings, std::vector<std::string>& reasons) {

@@ -118,7 +118,7 @@ class HostMeasurement {
         add(rate_of(fmt::format("{}_{}{}", level.name, name_of(access), suffix), "B/s",
                     measure_rates(
                         threads, [&] { return memory_work(level.bytes, access); }, 20),
-                    fmt::format("{}, buffers of {} B a thread", where, level.bytes)));
+                    fmt::format("{}, buffers of {} B per thread", where, level.bytes)));
       }
     }
     say("barrier and fork-join of " + where);

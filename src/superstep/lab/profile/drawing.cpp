@@ -176,7 +176,7 @@ std::string shown_op(const std::string& op) {
       {"accumulate", "add to sums"},        {"clear", "set sums to zero"},
       {"columns", "lay out windows"},       {"copy", "copy"},
       {"fill", "fill in a constant"},       {"pack", "lay out for a product"},
-      {"scalars", "optimiser's constants"}, {"unpack", "lay out as stored"}};
+      {"scalars", "optimizer's constants"}, {"unpack", "lay out as stored"}};
   for (const auto& [name, words] : own)
     if (name == op) return std::string(words);
   return without_domain(op);

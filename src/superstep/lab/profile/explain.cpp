@@ -62,7 +62,7 @@ class Table {
   std::string text() const {
     std::string text = part_text(PlanPart::prepare, "once, when parameters have changed");
     text += part_text(PlanPart::body, fmt::format("for each of {} micro-batches", micro_batches_));
-    text += part_text(PlanPart::update, "once a run, after the micro-batches");
+    text += part_text(PlanPart::update, "once per run, after the micro-batches");
     return text + totals();
   }
   const std::vector<StepProfile>& steps() const { return steps_; }

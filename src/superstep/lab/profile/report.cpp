@@ -54,7 +54,7 @@ Rows summary_rows(const Profile& profile) {
        fmt::format("{} in micro-batches of {}, {} threads", plan.batch, plan.micro_batch, plan.threads)},
       {"time of a run", format_seconds(profile.seconds) + ", the median"},
       {"with clocks around steps", format_seconds(profile.measured_seconds)},
-      {"samples a second", format_count(profile.throughput())},
+      {"samples per second", format_count(profile.throughput())},
       {"operations", fmt::format("{} a run, {}", format_si(plan.flops, "FLOP"), flops_per_second(profile))},
       {"share of the floor", percent(profile.share_of_floor())},
       {"memory", fmt::format("{} of activations, {} of gradients, {} of state",

@@ -110,7 +110,7 @@ class Draft {
     settings_.pipeline = stated_.pipeline;
     if (stages == 0 && set_up_) {
       stages = set_up_->chip_count();
-      if (stages > 1) say(fmt::format("{} chips a replica", stages), source_);
+      if (stages > 1) say(fmt::format("{} chips per replica", stages), source_);
     }
     stages = std::max(1, stages);
     settings_.chips = stated_.chips;
@@ -139,7 +139,7 @@ class Draft {
       return otherwise;
     };
     settings_.loaders = choose(stated_.loaders, set_up_ ? set_up_->loaders : 0, data ? data->loaders : 0, 1,
-                               "loader processes a replica:");
+                               "loader processes per replica:");
     settings_.device_iterations =
         choose(stated_.device_iterations, set_up_ ? set_up_->device_iterations : 0, 0, 1, "steps a call:");
     settings_.input_bytes = choose(stated_.input_bytes, set_up_ ? set_up_->input_bytes : 0,

@@ -229,7 +229,7 @@ SetUpFacts parse_set_ups(std::string_view text, const std::string& where) {
     if (!style)
       throw Error(ErrorCode::bad_file, fmt::format("'{}' is not a style", style_name), where + ": machines");
     if (source.empty() || licence.empty())
-      throw Error(ErrorCode::bad_file, "set-ups have a source and a licence", where);
+      throw Error(ErrorCode::bad_file, "set-ups have a source and a license", where);
     read_list(table, "set_up", where,
               [&](Entry& entry) { facts.set_ups.push_back(set_up_of(entry, source, licence, *style)); });
   }

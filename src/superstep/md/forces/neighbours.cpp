@@ -49,7 +49,7 @@ Neighbours::Neighbours(double cutoff, double skin, std::vector<std::int32_t> mol
     : cutoff_(cutoff), skin_(skin), molecules_(std::move(molecules)) {
   if (!(cutoff > 0) || !std::isfinite(cutoff) || !(skin > 0) || !std::isfinite(skin))
     throw Error(ErrorCode::invalid_argument,
-                fmt::format("a cutoff of {} A and a skin of {} A find no neighbours", cutoff, skin));
+                fmt::format("a cutoff of {} A and a skin of {} A find no neighbors", cutoff, skin));
 }
 
 std::uint64_t Neighbours::pairs_listed() const {
@@ -126,7 +126,7 @@ void Neighbours::place_copies() {
     if (margin[k] > most_copies)
       throw Error(ErrorCode::invalid_argument,
                   fmt::format("the box is {:.3g} A thick, less than a {}th of the {:.3g} A over which atoms "
-                              "are neighbours",
+                              "are neighbors",
                               1 / norm(inverse_[k]), most_copies, reach),
                   {}, "repeat the cell, or give a smaller cutoff");
     most[k] = static_cast<std::int32_t>(std::ceil(margin[k]));

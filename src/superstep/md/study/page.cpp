@@ -68,9 +68,9 @@ std::vector<std::vector<std::string>> findings(const Analysis& a, const Sitting&
     rows.push_back({"speed", fmt::format("{}, {} steps/s", per_day(sitting.ns_per_day()),
                                          format_count(std::round(sitting.steps_per_second())))});
     rows.push_back(
-        {"of the time", fmt::format("forces {:.0f} %, neighbours {:.0f} %, files {:.0f} %",
-                                    100 * sitting.force_seconds / all, 100 * sitting.neighbour_seconds / all,
-                                    100 * sitting.writing_seconds / all)});
+        {"of the time",
+         fmt::format("forces {:.0f} %, neighbors {:.0f} %, files {:.0f} %", 100 * sitting.force_seconds / all,
+                     100 * sitting.neighbour_seconds / all, 100 * sitting.writing_seconds / all)});
   }
   return rows;
 }

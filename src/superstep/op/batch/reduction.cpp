@@ -35,7 +35,7 @@ BatchAxis within_axes(const BatchSite& site, std::int64_t default_axis, bool and
   const int axis = normalize_axis(site.node.attributes.integer("axis", default_axis), rank);
   const int batch = site.inputs[0].axis;
   const bool touched = and_after ? batch >= axis : batch == axis;
-  return touched ? mixes("normalises over the batch") : site.inputs[0];
+  return touched ? mixes("normalizes over the batch") : site.inputs[0];
 }
 
 }  // namespace
@@ -72,12 +72,12 @@ BatchAxis from_axis_on(const BatchSite& site) { return within_axes(site, -1, tru
 // x [N, C, ...] with statistics of every sample of its own.
 BatchAxis per_picture(const BatchSite& site) {
   const bool pictures = site.inputs[0] == along(0) && site.others_constant({0});
-  return pictures ? along(0) : mixes("normalises over the batch");
+  return pictures ? along(0) : mixes("normalizes over the batch");
 }
 
 BatchAxis batch_normalization(const BatchSite& site) {
   const bool training = site.node.attributes.integer("training_mode", 0) != 0;
-  return training ? mixes("normalises by the mean and variance of the whole batch") : per_picture(site);
+  return training ? mixes("normalizes by the mean and variance of the whole batch") : per_picture(site);
 }
 
 // dY, X and scale: a line at a time, but for the sums over lines that scale and bias get.
@@ -86,7 +86,7 @@ BatchAxis layer_normalization_gradient(const BatchSite& site) {
   const int axis = normalize_axis(site.node.attributes.integer("axis", -1), rank);
   const bool same = site.inputs[0] == site.inputs[1] && site.is(0, BatchKind::per_sample);
   if (!same || !site.is(2, BatchKind::constant) || site.inputs[0].axis >= axis)
-    return mixes("normalises over the batch");
+    return mixes("normalizes over the batch");
   return site.output == 0 ? site.inputs[0] : reduced_over_batch();
 }
 

@@ -76,7 +76,7 @@ std::vector<ValueType> infer_quantize(const InferContext& context) {
   const ElementType otherwise = element_attribute(context.attributes, "output_dtype", ElementType::u8);
   const ElementType element = context.has(2) ? context.input(2).element : otherwise;
   if (!is_integer(element))
-    throw Error(ErrorCode::unsupported, fmt::format("quantising to {} is not supported", name_of(element)));
+    throw Error(ErrorCode::unsupported, fmt::format("quantizing to {} is not supported", name_of(element)));
   return {{element, context.input(0).shape}};
 }
 

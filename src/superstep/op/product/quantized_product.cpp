@@ -34,7 +34,7 @@ Var shaped(Builder& builder, const Tensor& values, Shape shape) {
 }
 
 std::vector<double> evaluated(const EvaluateContext& context, Make make) {
-  Graph graph("quantised product");
+  Graph graph("quantized product");
   Builder builder(graph);
   builder.output("y", make(builder, context));
   return widen<double>(evaluate(graph, {}).outputs[0]);

@@ -83,7 +83,7 @@ Extents sample_counts(const Tensor& rois, std::int64_t column, std::int64_t bins
     if (!a.half_pixel) length = std::max(length, 1.0);
     const double count = std::ceil(length / static_cast<double>(bins));
     if (!(count < 1 << 16))
-      throw Error(ErrorCode::invalid_argument, fmt::format("region {} has {} samples a bin", r, count));
+      throw Error(ErrorCode::invalid_argument, fmt::format("region {} has {} samples per bin", r, count));
     counts.push_back(std::max<std::int64_t>(0, static_cast<std::int64_t>(count)));
   }
   return counts;
@@ -96,7 +96,7 @@ Extents counts_of(const DerivativeContext& context, const char* name, std::int64
   if (context.attributes.has(name)) return context.attributes.integers(name);
   if (const Tensor* rois = constant_data(context.inputs[1])) return sample_counts(*rois, column, bins, a);
   throw Error(ErrorCode::unsupported, "input rois must be constant where attribute 'sampling_ratio' is 0", {},
-              "set sampling_ratio to the number of samples a bin");
+              "set sampling_ratio to the number of samples per bin");
 }
 
 // The sample points along one axis: [R, bins, most samples a bin], and which of them are there.

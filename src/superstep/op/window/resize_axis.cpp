@@ -152,7 +152,7 @@ std::vector<ResizeAxis> resize_axes(const Attributes& attributes, const Shape& x
                       values.size(), chosen.size()));
   const bool crops = coordinates_of(attributes) == "tf_crop_and_resize";
   require(!crops || (given(roi) && roi->element_count() == 2 * static_cast<std::int64_t>(chosen.size())),
-          "input roi must have two elements an axis for tf_crop_and_resize");
+          "input roi must have two elements per axis for tf_crop_and_resize");
   std::vector<ResizeAxis> axes;
   for (std::int64_t extent : x) axes.push_back({.input = extent, .output = extent});
   for (std::size_t i = 0; i < chosen.size(); ++i) {

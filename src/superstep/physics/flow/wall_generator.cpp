@@ -185,7 +185,7 @@ std::unique_ptr<Generator> make(const Options& options) {
                     options.number("height", 0.01, 0.5), options.number("noise", 0, 1),
                     static_cast<int>(options.integer("stencil", 1, 5))};
   if (settings.level == "b" && settings.stencil != 1)
-    throw Error(ErrorCode::invalid_argument, "a column has no neighbours: level b goes with stencil=1",
+    throw Error(ErrorCode::invalid_argument, "a column has no neighbors: level b goes with stencil=1",
                 "option stencil");
   return std::make_unique<WallGenerator>(settings);
 }
@@ -210,7 +210,7 @@ GeneratorEntry wall_generator() {
            {"blowing", "1", "blowing ratio of the jet"},
            {"height", "0.1", "of the points above the wall, in hole diameters"},
            {"noise", "0.01", "of the features, relative to their typical size"},
-           {"stencil", "1", "level a: points a sample, 1 to 5: the point and its neighbours along x and z"}},
+           {"stencil", "1", "level a: points per sample, 1 to 5: the point and its neighbors along x and z"}},
           make};
 }
 

@@ -94,13 +94,13 @@ std::unique_ptr<Generator> make(const std::string& name, const Options& options)
 std::vector<OptionSpec> options_of(const char* classes, const char* size) {
   return {{"classes", classes, "number of classes, at most 100"},
           {"size", size, "pixels along a side"},
-          {"difficulty", "0.5", "0 (clean, centred) to 1 (noise, occlusion, low contrast)"}};
+          {"difficulty", "0.5", "0 (clean, centered) to 1 (noise, occlusion, low contrast)"}};
 }
 
 }  // namespace
 
 GeneratorEntry cifar10_generator() {
-  return {"cifar10-cnn", "10 classes of textured shapes, 32 x 32 pixels in colour", options_of("10", "32"),
+  return {"cifar10-cnn", "10 classes of textured shapes, 32 x 32 pixels in color", options_of("10", "32"),
           [](const Options& options) { return make("cifar10-cnn", options); }};
 }
 
@@ -114,7 +114,7 @@ std::unique_ptr<Generator> make_photographs(const Options& options) {
 // As large as the model of that name takes them.
 template <const char* const& name>
 GeneratorEntry photographs(const char* size) {
-  return {name, "100 classes of textured, coloured shapes, in colour", options_of("100", size),
+  return {name, "100 classes of textured, colored shapes, in color", options_of("100", size),
           make_photographs<name>};
 }
 

@@ -22,7 +22,7 @@ class DigitsGenerator final : public Generator {
   int version() const override { return 1; }
   std::span<const Field> fields() const override {
     static const std::vector<Field> table = {
-        {"image", ElementType::u8, {digit_size, digit_size}, "", "0 paper, 255 ink; centred by mass"},
+        {"image", ElementType::u8, {digit_size, digit_size}, "", "0 paper, 255 ink; centered by mass"},
         {"label", ElementType::u8, {}, "", "the digit, 0 to 9"},
         {"drawing", ElementType::f32, {4}, "rad, 1, 1, px", "rotation, shear, scale, width of the pen"}};
     return table;

@@ -85,7 +85,7 @@ class ConductivityGenerator final : public Generator {
          ElementType::f32,
          {max_stripes, 3},
          "px, px, 1",
-         "centre, width, amplitude; 0 where none"},
+         "center, width, amplitude; 0 where none"},
         {"grey", ElementType::f32, {4}, "", "conductor, insulator, texture, noise; 1 is white"}};
   }
   std::string_view name() const override { return "conductivity"; }

@@ -189,7 +189,7 @@ AutophaseGenerator::AutophaseGenerator(const AutophaseSettings& settings)
   if (settings.size % 4 != 0 || settings.size < 16)
     throw Error(
         ErrorCode::invalid_argument,
-        fmt::format("patterns of {} voxels a side: a multiple of 4 from 16 on is needed", settings.size),
+        fmt::format("patterns of {} voxels per side: a multiple of 4 from 16 on is needed", settings.size),
         "autophasenn");
   if (settings.diameter.high * settings.object_size() > settings.object_size() - 2)
     throw Error(ErrorCode::invalid_argument,

@@ -77,7 +77,7 @@ void require_labels_in_range(const Tensor& ploc, const std::string& where) {
     require_in_range(ploc, 0, 1, where);
   } catch (const Error& error) {
     throw Error(error.code(), error.message(), error.where(),
-                "ploc is (column, row) of the centre divided by the patch size, without the -0.5");
+                "ploc is (column, row) of the center divided by the patch size, without the -0.5");
   }
 }
 

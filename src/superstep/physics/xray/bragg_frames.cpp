@@ -61,18 +61,18 @@ struct TableColumn {
 };
 
 constexpr TableColumn table_columns[] = {
-    {"peak_row", ElementType::f32, "px", "row of the true centre",
+    {"peak_row", ElementType::f32, "px", "row of the true center",
      [](const BraggTableRow& r, std::uint64_t) { return r.peak.row; }},
-    {"peak_col", ElementType::f32, "px", "column of the true centre",
+    {"peak_col", ElementType::f32, "px", "column of the true center",
      [](const BraggTableRow& r, std::uint64_t) { return r.peak.column; }},
     {"peak_fidx", ElementType::u32, "", "the frame it is in",
      [](const BraggTableRow&, std::uint64_t f) { return double(f); }},
     {"npeaks", ElementType::u16, "", "peaks in the same connected component; 0: below the threshold",
      [](const BraggTableRow& r, std::uint64_t) { return double(r.peaks); }},
     {"deviations", ElementType::f32, "px",
-     "from the centre to the brightest pixel of its component; -1: there is none",
+     "from the center to the brightest pixel of its component; -1: there is none",
      [](const BraggTableRow& r, std::uint64_t) { return double(r.deviation); }},
-    {"amplitude", ElementType::f32, "counts", "expected counts above background at the centre",
+    {"amplitude", ElementType::f32, "counts", "expected counts above background at the center",
      [](const BraggTableRow& r, std::uint64_t) { return r.peak.amplitude; }},
     {"sigma1", ElementType::f32, "px", "width along the first axis",
      [](const BraggTableRow& r, std::uint64_t) { return r.peak.sigma1; }},

@@ -23,19 +23,19 @@ std::vector<Field> patch_fields(const BraggPatchSettings& settings) {
        ElementType::f32,
        {2},
        "",
-       "(column, row) of the peak's centre from the centre of the first pixel, divided by the patch size"},
-      number("amplitude", "counts", "expected counts above background at the centre"),
+       "(column, row) of the peak's center from the center of the first pixel, divided by the patch size"},
+      number("amplitude", "counts", "expected counts above background at the center"),
       number("sigma1", "px", "width along the first axis of the peak"),
       number("sigma2", "px", "width along the second axis of the peak"),
       number("angle", "rad", "of the first axis to the columns"),
       number("eta", "", "share of the Lorentzian in the pseudo-Voigt profile"),
       number("background", "counts", "expected background a pixel"),
-      number("center_x", "px", "column of the centre"),
-      number("center_y", "px", "row of the centre")};
+      number("center_x", "px", "column of the center"),
+      number("center_y", "px", "row of the center")};
   if (settings.overlap > 0) {
     fields.push_back(number("neighbor_amplitude", "counts", "of the overlapping peak; 0: there is none"));
-    fields.push_back(number("neighbor_x", "px", "column of the overlapping peak's centre"));
-    fields.push_back(number("neighbor_y", "px", "row of the overlapping peak's centre"));
+    fields.push_back(number("neighbor_x", "px", "column of the overlapping peak's center"));
+    fields.push_back(number("neighbor_y", "px", "row of the overlapping peak's center"));
   }
   return fields;
 }
@@ -47,7 +47,7 @@ std::vector<OptionSpec> options() {
       {"mode", "patches", "patches: one peak a sample; frames: whole detector frames with tables of peaks"},
       {"patch_size", "11", "px, odd, 9 to 23 (patches)"},
       {"margin", "0", "px kept around a patch so that training can shift the crop; 1 suffices (patches)"},
-      {"offset", "1.5", "px the centre may lie from the middle pixel, each way (patches)"},
+      {"offset", "1.5", "px the center may lie from the middle pixel, each way (patches)"},
       {"overlap", "0", "share of patches with a second peak; 0.02 is realistic (patches)"},
       {"frame_height", "2048", "px (frames)"},
       {"frame_width", "2048", "px (frames)"},
@@ -225,7 +225,7 @@ nlohmann::json to_json(const BraggDetector& detector) {
 }
 
 GeneratorEntry bragg_generator_entry() {
-  return {"braggnn", "Bragg peaks on an area detector, with their true centres", options(), make};
+  return {"braggnn", "Bragg peaks on an area detector, with their true centers", options(), make};
 }
 
 }  // namespace superstep::data

@@ -23,7 +23,7 @@ class CookieboxGenerator final : public Generator {
                 ElementType::f32,
                 {stored_spikes, 3},
                 "bins, rad, 1",
-                "centre, phase, amplitude; 0 where none"},
+                "center, phase, amplitude; 0 where none"},
                {"spike_count", ElementType::u8, {}, "", "number of spikes"},
                {"shot",
                 ElementType::f32,

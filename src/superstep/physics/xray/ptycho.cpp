@@ -79,7 +79,7 @@ std::vector<Field> make_fields(std::int64_t n) {
           {"point", ElementType::u32, {}, "", "which point of the scan"},
           {"photons", ElementType::f32, {}, "", "sum of |probe|^2"},
           {"probe_width", ElementType::f32, {}, "px", "full width at half maximum of the probe"},
-          {"probe_defocus", ElementType::f32, {}, "waves", "path difference of pupil edge and centre"},
+          {"probe_defocus", ElementType::f32, {}, "waves", "path difference of pupil edge and center"},
           {"probe_stop", ElementType::f32, {}, "", "radius of the central stop / of the pupil"}};
 }
 

@@ -60,7 +60,7 @@ std::vector<Pass> decomposition_passes() {
            .rounding = Pass::sums},
           {.name = "fold_normalizations",
            .run = rebuild(fold_normalizations),
-           .summary = "a normalisation at inference goes into the convolution before it",
+           .summary = "a normalization at inference goes into the convolution before it",
            .rounding = Pass::sums},
           {.name = "scale_weights",
            .run = rebuild(scale_weights),
@@ -87,7 +87,7 @@ std::vector<Pass> graph_passes(const PassUse& use) {
   passes.push_back(scaling_pass());
   passes.push_back({.name = "postpone_linear",
                     .run = rebuild(postpone_linear),
-                    .summary = "linear work on sums over the batch once a step, in the update",
+                    .summary = "linear work on sums over the batch once per step, in the update",
                     .rounding = Pass::sums});
   passes.push_back({.name = "sum_before_products",
                     .run = rebuild(sum_before_products),

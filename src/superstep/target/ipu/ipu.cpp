@@ -146,7 +146,7 @@ class IpuExecutable : public Executable {
           all.sync += cost.sync;
         }
       if (all.total() > 0)
-        step.plan.kernel += fmt::format(": {} cycles modelled ({} compute, {} exchange, {} sync)",
+        step.plan.kernel += fmt::format(": {} cycles modeled ({} compute, {} exchange, {} sync)",
                                         format_count(static_cast<double>(all.total())),
                                         format_count(static_cast<double>(all.compute)),
                                         format_count(static_cast<double>(all.exchange)), all.sync);
@@ -233,8 +233,8 @@ const bsp::Profile* profile_of(const Executable& executable) {
 namespace superstep::target {
 
 const Target& gc200_target() {
-  static const ipu::IpuTarget target(
-      "gc200", "Graphcore GC200, run vertex by vertex on the host with modelled cycles");
+  static const ipu::IpuTarget target("gc200",
+                                     "Graphcore GC200, run vertex by vertex on the host with modeled cycles");
   return target;
 }
 

@@ -104,7 +104,7 @@ std::optional<Candidate> candidate(const Graph& graph, const Node& node, const Q
 void check_range(const std::string& name, const ValueRange& range) {
   if (!std::isfinite(range.low) || !std::isfinite(range.high) || range.low > range.high)
     throw Error(ErrorCode::invalid_argument,
-                fmt::format("the range {} to {} cannot be quantised", range.low, range.high),
+                fmt::format("the range {} to {} cannot be quantized", range.low, range.high),
                 "value %" + name, "calibrate on data that give finite values");
 }
 
@@ -263,7 +263,7 @@ class Quantizer {
         static_cast<std::int64_t>(means.size()) != channels)
       throw Error(ErrorCode::invalid_argument,
                   fmt::format("has {} means for {} channels", means.size(), channels),
-                  "value %" + old().value(x).name, "give one a channel, or none");
+                  "value %" + old().value(x).name, "give one per channel, or none");
     if (!product.convolution) return mean_excess(weights, means);
     return mean_excess(weights, means,
                        shares_of_taps(node.attributes, old().type(x).shape, weights.bytes.shape()));

@@ -14,7 +14,7 @@ namespace {
 
 [[noreturn]] void refuse(std::string_view text, const std::string& why) {
   throw Error(ErrorCode::invalid_argument, why, fmt::format("--gradient {}", text),
-              "give reverse, forward:K (K random directions a step) or mixed:LAYER,... (forward for these, "
+              "give reverse, forward:K (K random directions per step) or mixed:LAYER,... (forward for these, "
               "reverse for the rest)");
 }
 

@@ -327,7 +327,7 @@ const char* name_of(OptimizerKind kind) { return optimizer_names[static_cast<std
 OptimizerKind optimizer_kind_from_name(std::string_view name) {
   for (std::size_t i = 0; i < optimizer_names.size(); ++i)
     if (optimizer_names[i] == name) return static_cast<OptimizerKind>(i);
-  throw Error(ErrorCode::invalid_argument, "there is no such optimiser", std::string(name),
+  throw Error(ErrorCode::invalid_argument, "there is no such optimizer", std::string(name),
               unknown_name_hint(name, optimizer_names));
 }
 

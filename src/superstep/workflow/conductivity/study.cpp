@@ -15,7 +15,7 @@ namespace fs = std::filesystem;
 
 const std::vector<OptionSpec>& options() {
   static const std::vector<OptionSpec> table{
-      {"side", "64", "pixels a side, a power of two, 32 to 1024; published: 256"},
+      {"side", "64", "pixels per side, a power of two, 32 to 1024; published: 256"},
       {"samples", "5000", "sections; four fifths train the networks, the others set the intervals"},
       {"test", "500", "sections that all is judged by at the end"},
       {"micrographs", "400", "micrographs that the denoiser learns from"},

@@ -20,7 +20,7 @@ void present_formulas(page::Page& page, const MoleculeAnswers& answers, std::spa
   for (const Chosen& each : drawn)
     for (const double share : answers.shares[chosen[each.at]]) most = std::max(most, std::abs(share));
   page.heading("What atoms add", 3);
-  page.paragraph(fmt::format("{} Red raises it, blue lowers it; the deepest colour is {:.2g}{}.",
+  page.paragraph(fmt::format("{} Red raises it, blue lowers it; the deepest color is {:.2g}{}.",
                              formulas.about, most, formulas.unit));
   std::string figures = "<div>\n";
   for (const Chosen& each : drawn) {

@@ -12,8 +12,8 @@ namespace superstep::workload {
 ClassifierSizes classifier_sizes(const Options& options) {
   const ClassifierSizes sizes{options.integer("size", 32, 1024), options.integer("classes", 2, 100000)};
   if (sizes.size % 4 != 0)
-    throw Error(ErrorCode::invalid_argument, fmt::format("{} pixels a side are no multiple of 4", sizes.size),
-                "option size");
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("{} pixels per side are no multiple of 4", sizes.size), "option size");
   return sizes;
 }
 
@@ -73,7 +73,7 @@ Workload classifier(std::int64_t size) {
   return {
       .name = {},
       .summary = {},
-      .options = {{"size", std::to_string(size), "pixels a side, a multiple of 4"},
+      .options = {{"size", std::to_string(size), "pixels per side, a multiple of 4"},
                   {"classes", "1000", "classes to tell apart"}},
       .build = nullptr,
       .parameters = 0,

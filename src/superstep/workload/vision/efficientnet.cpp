@@ -142,7 +142,7 @@ Workload efficientnet(std::int64_t size) {
   workload.options.push_back({"group-width", "1", "channels of a group in the blocks' windows: 16 of G16"});
   workload.options.push_back({"expansion", "6", "times the channels within a block: 4 of G16"});
   workload.options.push_back(
-      {"norm", "batch", "what normalises: batch, or group, four groups of channels of every sample (G16)"});
+      {"norm", "batch", "what normalizes: batch, or group, four groups of channels of every sample (G16)"});
   workload.published = by_rmsprop(0.256);
   workload.published->model_options = {"stochastic-depth=0.2"};
   workload.by_default = RecipeName::quick;

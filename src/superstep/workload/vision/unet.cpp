@@ -350,7 +350,7 @@ Workload unet(std::int64_t size, const char* width, const char* levels) {
       .name = fmt::format("unet-{}", size),
       .summary =
           fmt::format("lesions in {0}x{0} slices of brain MRI, by a U-Net of {1} channels", size, width),
-      .options = {{"size", std::to_string(size), "pixels a side; halved at every level"},
+      .options = {{"size", std::to_string(size), "pixels per side; halved at every level"},
                   {"channels", "3", "of the image"},
                   {"width", width, "channels of the first level"},
                   {"levels", levels, "how often the image is halved"},

@@ -25,7 +25,7 @@ Sizes vit_sizes(const Options& options) {
                 options.integer("heads", 1, 128), options.number("epsilon", 0, 1)};
   if (s.picture.size % s.patch != 0)
     throw Error(ErrorCode::invalid_argument,
-                fmt::format("{} pixels a side cannot be cut into patches of {}", s.picture.size, s.patch),
+                fmt::format("{} pixels per side cannot be cut into patches of {}", s.picture.size, s.patch),
                 "option patch");
   if (s.width % s.heads != 0)
     throw Error(ErrorCode::invalid_argument,
@@ -152,7 +152,7 @@ Workload vit_base() {
   Workload workload = classifier(224);
   workload.name = "vit-base";
   workload.summary = "classes of pictures, by twelve transformer layers over patches";
-  workload.options.push_back({"patch", "16", "pixels a side of a patch"});
+  workload.options.push_back({"patch", "16", "pixels per side of a patch"});
   workload.options.push_back({"layers", "12", "one after the other"});
   workload.options.push_back({"width", "768", "of every patch"});
   workload.options.push_back({"heads", "12", "of attention; a divisor of the width"});

@@ -159,7 +159,7 @@ std::vector<page::Picture> pictures_of_shot(const ShownShot& shot) {
   const float reach = 0.5f * high;
   std::vector<page::Picture> pictures{
       picture(shot.electrons, std::max(1.0f, std::ranges::max(shot.electrons)), "electrons",
-              "electrons a bin"),
+              "electrons per bin"),
       picture(shot.found, high, "predicted density", "density"),
       picture(shot.truth, high, "true density", "density"), picture(difference, high, "difference", "")};
   pictures.back().image =
@@ -274,7 +274,7 @@ Workload cookienetae() {
       .build = build_cookienetae,
       .parameters = 208641,
       .inputs = {{"hist", ElementType::f32, image, "", "electrons counted at each angle and energy"}},
-      .outputs = {{"pdf", ElementType::f32, image, "", "density; 5 electrons a unit are expected"}},
+      .outputs = {{"pdf", ElementType::f32, image, "", "density; 5 electrons per unit are expected"}},
       .targets = {{"pdf_target", ElementType::f32, image, "", "the true density"}},
       .training = {.batch = 128,
                    .epochs = 400,

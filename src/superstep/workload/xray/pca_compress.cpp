@@ -254,7 +254,7 @@ Workload pca_compress_128() {
   return {
       .name = "pca-compress-128",
       .summary = "frames of a detector as 64 numbers each, and back: principal components",
-      .options = {{"side", "128", "pixels a side"},
+      .options = {{"side", "128", "pixels per side"},
                   {"components", "64", "numbers kept of a frame"},
                   {"scale", "128",
                    "the basis is kept times this, so that 16 bits hold its entries; 1: plain"},

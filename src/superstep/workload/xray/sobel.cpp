@@ -104,7 +104,7 @@ Column gradient_column(std::vector<std::int32_t> baseline::Gradients::*which, st
             const baseline::Gradients exact = exact_gradients(frames, index, window);
             if ((exact.*which).size() != row.size())
               throw Error(ErrorCode::invalid_argument,
-                          fmt::format("has {} values a sample, the model takes {}", (exact.*which).size(),
+                          fmt::format("has {} values per sample, the model takes {}", (exact.*which).size(),
                                       row.size()),
                           "field frame", "give the model its size: --set side=N");
             std::ranges::transform(exact.*which, row.begin(),
@@ -270,13 +270,13 @@ Workload sobel_800() {
   return {
       .name = "sobel-800",
       .summary = "edges in 800x800 frames of a pixel detector: both gradients of Sobel's filter",
-      .options = {{"side", "800", "pixels a side"},
+      .options = {{"side", "800", "pixels per side"},
                   {"window", "3", "of the filter: 3, 5, 7 or 9"},
                   {"start", "exact", "taps begin as the filter's; random: they are to be learnt"},
                   {"half", "no", "pixels and taps in scaled 16-bit floating point"}},
       .build = build_sobel,
       .parameters = 18,
-      .inputs = {port("frame", "a frame of the detector, 16 bits a pixel")},
+      .inputs = {port("frame", "a frame of the detector, 16 bits per pixel")},
       .outputs = {port("gx", "gradient to the right"), port("gy", "gradient downwards"),
                   port("mag", "the length of both")},
       .targets = {port("gx_target", "the same in whole numbers"),

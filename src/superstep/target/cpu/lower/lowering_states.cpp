@@ -214,7 +214,7 @@ bool Lowering::update_still_reads(ValueId id) const {
 
 void Lowering::write_in_place(ValueId next, ValueId state) {
   if (update_still_reads(state))
-    throw Error(ErrorCode::unsupported, "a state is read after its optimiser wrote it",
+    throw Error(ErrorCode::unsupported, "a state is read after its optimizer wrote it",
                 "state %" + graph_.value(state).name);
   placed_[next] = placed_.at(state);
   in_place_[next] = true;

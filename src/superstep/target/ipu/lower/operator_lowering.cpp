@@ -152,7 +152,7 @@ void OperatorLowering::emit(Work& work, bsp::Sequence& program, LoweredStep& ste
     step.more_compute_sets.push_back(name);
   };
   if (work.choice.partition.partials() > most_partials) {
-    const std::string name = work.name + "/combine neighbours";
+    const std::string name = work.name + "/combine neighbors";
     add(name, combine_groups(work, name));
   }
   const std::string name = work.name + "/combine";

@@ -133,7 +133,7 @@ void add_memory(bsp::CompilationProfile& compilation, const machine::Memory& mem
   for (const auto& [name, bytes] : worst->largest)
     list += fmt::format("\n  {:>12} B  {}", format_count(static_cast<double>(bytes)), name);
   compilation.too_full = fmt::format(
-      "a tile needs {} B on average, of {} B. Parameters and optimiser take {} B of each; most is live at "
+      "a tile needs {} B on average, of {} B. Parameters and optimizer take {} B of each; most is live at "
       "'{}', "
       "on all tiles together:{}",
       format_count(static_cast<double>(tile.including_gaps())),

@@ -128,7 +128,7 @@ Recipe published_recipe() {
 }  // namespace
 
 std::vector<OptionSpec> gin_options() {
-  std::vector<OptionSpec> options{{"layers", "5", "from neighbour to neighbour"},
+  std::vector<OptionSpec> options{{"layers", "5", "from neighbor to neighbor"},
                                   {"width", "64", "of an atom's features in them"},
                                   {"dropout", "0.1", "of an atom's features after each of them"}};
   std::ranges::move(pack_options(default_pack, "molecules"), std::back_inserter(options));

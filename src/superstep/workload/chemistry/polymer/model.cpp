@@ -169,7 +169,7 @@ Recipe published_recipe() {
           .optimizer = {.kind = transform::OptimizerKind::adam, .weight_decay = 1e-5},
           .learning_rate = 1e-3,
           .schedule = {.kind = Schedule::Kind::constant, .give_up = 100},
-          .source = "ANL-23/15: 23 steps an epoch, patience 100; loss, optimiser and rate are chosen here"};
+          .source = "ANL-23/15: 23 steps an epoch, patience 100; loss, optimizer and rate are chosen here"};
 }
 
 Workload polymer_network(const char* name, const char* summary, bool with_bonds, const char* width) {
@@ -200,7 +200,7 @@ Workload polymer_network(const char* name, const char* summary, bool with_bonds,
 }  // namespace
 
 std::vector<OptionSpec> polymer_options(const char* width) {
-  std::vector<OptionSpec> options{{"layers", "4", "from neighbour to neighbour"},
+  std::vector<OptionSpec> options{{"layers", "4", "from neighbor to neighbor"},
                                   {"width", width, "of an atom's features in them"}};
   std::ranges::move(pack_options(default_pack, "polymers"), std::back_inserter(options));
   options.push_back({"fold", "1", "which fifth of the polymers is held out, 1 to 5"});

@@ -183,7 +183,7 @@ std::vector<OptionSpec> schnet_options() {
   return {{"blocks", "4", "interaction blocks"},
           {"width", "100", "of an atom's features and of filters"},
           {"gaussians", "25", "in which a distance is written"},
-          {"cutoff", "6", "beyond which atoms are no neighbours, A"},
+          {"cutoff", "6", "beyond which atoms are no neighbors, A"},
           {"neighbours", "28", "nearest ones that an atom hears of, at most"},
           {"forces", "100", "weight of their errors, (eV/A)^-2; 0: energies alone, learnt and given"},
           {"atoms", "96", "room for atoms in a pack"},

@@ -63,7 +63,7 @@ void add_drawings(page::Page& page, const ClusterAnswers& answers) {
       most = std::max(most, data::norm(force));
   page.heading("Clusters", 3);
   page.paragraph(
-      fmt::format("Forces that are known in the colour of the text, those of the network in green; the "
+      fmt::format("Forces that are known in the color of the text, those of the network in green; the "
                   "longest is {:.2g} eV/A.",
                   most));
   std::string figures = "<div>\n";

@@ -193,7 +193,7 @@ Workload wallmodel() {
       .summary = "shear stress at a film-cooled wall from the flow at a point above it",
       .options = {{"level", "b",
                    "of the generated data: a, a kinematic flow, b, columns of the wall equation"},
-                  {"stencil", "1", "points a sample, 1 to 5: the point and, at level a, its neighbours"},
+                  {"stencil", "1", "points per sample, 1 to 5: the point and, at level a, its neighbors"},
                   {"blowing", "1", "of the generated data: blowing ratio of the jet"},
                   {"dropout", "0", "share of a hidden layer's outputs that training drops"}},
       .build = build_wallmodel,

@@ -18,8 +18,8 @@ namespace {
 using data::wall_features;
 
 [[noreturn]] void refuse_width(const std::filesystem::path& path, std::int64_t found, std::int64_t wanted) {
-  throw Error(ErrorCode::bad_file, fmt::format("has {} features a point, the model takes {}", found, wanted),
-              path.string(),
+  throw Error(ErrorCode::bad_file,
+              fmt::format("has {} features per point, the model takes {}", found, wanted), path.string(),
               fmt::format("choose the model by --set stencil=N, {} features each", wall_features));
 }
 

@@ -92,7 +92,7 @@ References neighbor_counts(const TableSamples& samples, int vocabulary, std::int
   }
   if (scored == 0) return {};
   return {.floor = Reference{"the frequency of words", frequent / scored},
-          .conventional = Reference{"counts of neighbours (Kneser-Ney)", neighbors / scored},
+          .conventional = Reference{"counts of neighbors (Kneser-Ney)", neighbors / scored},
           .limit = Reference{"the grammar's posterior", bound / scored},
           .target = allowed_over_bound * bound / scored};
 }

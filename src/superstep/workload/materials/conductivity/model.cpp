@@ -127,7 +127,7 @@ Workload conductivity() {
       .options = {{"size", "light", "light: 1.4 million parameters, 0.27 GMAC; heavy: 4.8 million, 13 GMAC"},
                   {"sees", "both",
                    "image and log10 of sigma, as published; image: the ratio cannot depend on sigma"},
-                  {"side", "256", "pixels a side, a power of two"},
+                  {"side", "256", "pixels per side, a power of two"},
                   {"width", "auto", "channels of the first block; auto: 16 of light, 64 of heavy"}},
       .build = build_conductivity,
       .parameters = 1411953,

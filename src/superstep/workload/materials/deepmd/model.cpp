@@ -288,7 +288,7 @@ Workload deepmd() {
       .inputs = {{"coord", ElementType::f32, {32, 3}, "A", "positions"},
                  {"type", ElementType::i64, {32}, "", "an atom's type, rows sorted by it; -1: none"},
                  {"box", ElementType::f32, {3, 3}, "A", "edges of the periodic box, as rows"},
-                 {"neighbours", ElementType::i64, {32, 100}, "", "rows of an atom's neighbours, or -1"},
+                 {"neighbours", ElementType::i64, {32, 100}, "", "rows of an atom's neighbors, or -1"},
                  {"images", ElementType::f32, {32, 100, 3}, "", "edges of the box between them"}},
       .outputs = {{"energy", ElementType::f32, {1}, "eV", "of all atoms"},
                   {"force", ElementType::f32, {32, 3}, "eV/A", "minus the energy's gradient"},

@@ -111,7 +111,7 @@ void add_drawings(page::Page& page, const FrameAnswers& answers) {
   if (most == 0) return;
   page.heading("Frames", 3);
   page.paragraph(
-      fmt::format("Forces that are known in the colour of the text, those of the model in green; the longest "
+      fmt::format("Forces that are known in the color of the text, those of the model in green; the longest "
                   "is {:.2g} eV/A.",
                   most));
   std::string figures = "<div>\n";

@@ -131,7 +131,7 @@ class Placing {
         auto& all = near[i * types + t];
         const auto most = static_cast<std::size_t>(sizes_.near[t]);
         if (all.size() > most)
-          refuse(fmt::format("atom {} has {} neighbours of {} within {} A, the model has room for {}",
+          refuse(fmt::format("atom {} has {} neighbors of {} within {} A, the model has room for {}",
                              atom_name(i), all.size(), data::element_symbol(sizes_.elements[t]),
                              sizes_.cutoff, most),
                  "build the model with more --set sel= or a smaller --set cutoff=");

@@ -108,7 +108,7 @@ Workload image_autoencoder() {
   return {
       .name = "image-autoencoder",
       .summary = "28x28 images through a bottleneck and back: learned compression, by residual blocks",
-      .options = {{"size", "28", "pixels a side, a multiple of 4; generated digits have 28"},
+      .options = {{"size", "28", "pixels per side, a multiple of 4; generated digits have 28"},
                   {"width", "64", "channels of the first level"},
                   {"bottleneck", "16", "channels of the code: 16 are 784 values, 4 are 196"},
                   {"bits", "8", "of a value of the code, 2 to 16; 0: codes are not rounded"}},

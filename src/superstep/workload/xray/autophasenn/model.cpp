@@ -112,7 +112,7 @@ Workload autophasenn() {
   return {
       .name = "autophasenn",
       .summary = "a nanocrystal's shape and strain from its 3-D diffraction, learnt without labels",
-      .options = {{"size", "64", "voxels a side of the pattern, a multiple of 16; the crystal has half"},
+      .options = {{"size", "64", "voxels per side of the pattern, a multiple of 16; the crystal has half"},
                   {"width", "32", "channels of the first level; 8 is trained in minutes at size 32"},
                   {"encoder", "pooled", "how a level halves: pooled, or strided convolutions"},
                   {"sees", "magnitude", "the pattern as it is (magnitude), or its root (root)"},

@@ -42,7 +42,7 @@ void add_crystal(page::Page& page, const Fields& fields, const Predictions& foun
   const auto voxels = quality.pattern.size();
   const auto measured = diff.as<float>().subspan(static_cast<std::size_t>(index) * voxels, voxels);
   const baseline::NamedCube cubes[] = {
-      {"true surface, in the colours of its phase",
+      {"true surface, in the colors of its phase",
        baseline::middle_cube(true_crystal(fields, index), static_cast<std::size_t>(side))},
       {"predicted surface", baseline::middle_cube(quality.aligned, static_cast<std::size_t>(side))}};
   const auto column = [&](const baseline::Field& cube, const char* which) {

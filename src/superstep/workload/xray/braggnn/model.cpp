@@ -104,14 +104,14 @@ Workload braggnn() {
   return {
       .name = "braggnn",
       .summary = "sub-pixel centers of X-ray diffraction peaks from 11x11 patches",
-      .options = {{"patch", "11", "pixels a side, odd, 9 to 23"},
+      .options = {{"patch", "11", "pixels per side, odd, 9 to 23"},
                   {"hidden", "16-8-4-2", "widths of the fully connected layers"},
                   {"centred", "yes", "the network gives the place relative to the middle of the patch"}},
       .build = build_braggnn,
       .parameters = 33172,
       .inputs = {{"patch", ElementType::f32, {1, 11, 11}, "", "a peak's pixels, scaled to [0, 1]"}},
-      .outputs = {{"ploc", ElementType::f32, {2}, "patch sizes", "column and row of the peak's centre"}},
-      .targets = {{"ploc", ElementType::f32, {2}, "patch sizes", "column and row of the peak's centre"}},
+      .outputs = {{"ploc", ElementType::f32, {2}, "patch sizes", "column and row of the peak's center"}},
+      .targets = {{"ploc", ElementType::f32, {2}, "patch sizes", "column and row of the peak's center"}},
       // Smaller batches and a higher rate that decays to zero pass the target in a twentieth of the epochs.
       .training = {.batch = 128,
                    .epochs = 24,

@@ -121,7 +121,7 @@ Workload ptychonn_64() {
   return {
       .name = "ptychonn-64",
       .summary = "amplitude and phase of a sample from 64x64 ptychographic diffraction patterns",
-      .options = {{"window", "64", "pixels a side, a multiple of 16"}, counts_option},
+      .options = {{"window", "64", "pixels per side, a multiple of 16"}, counts_option},
       .build = build_ptychonn_64,
       .parameters = 1247074,
       .inputs = {pattern_port(64)},
@@ -152,7 +152,7 @@ Workload ptychonn_128() {
   return {
       .name = "ptychonn-128",
       .summary = "phase of a sample from 128x128 patterns, small enough for the beamline",
-      .options = {{"window", "128", "pixels a side, a multiple of 16"},
+      .options = {{"window", "128", "pixels per side, a multiple of 16"},
                   {"points", "1280", "of the generated scan: few see little of a sample to learn from"},
                   counts_option},
       .build = build_ptychonn_128,

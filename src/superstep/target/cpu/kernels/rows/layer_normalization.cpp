@@ -159,7 +159,7 @@ KernelInfo describe(const LayerNormalization& n, bool gradient) {
   const auto elements = static_cast<double>(n.rows * n.length);
   KernelInfo info;
   info.name =
-      fmt::format("layer normalisation{}, {} rows of {}", gradient ? " gradient" : "", n.rows, n.length);
+      fmt::format("layer normalization{}, {} rows of {}", gradient ? " gradient" : "", n.rows, n.length);
   info.flops = elements * (gradient ? 17 : 8);
   info.bytes = elements * (gradient ? 12 : 8);
   info.inputs = gradient || n.bias ? 3 : 2;
@@ -170,12 +170,12 @@ KernelInfo describe(const LayerNormalization& n, bool gradient) {
 }  // namespace
 
 Prepared prepare_layer_normalization(const LayerNormalization& n) {
-  if (std::string fault = fault_of(n); !fault.empty()) return refuse("layer normalisation", fault);
+  if (std::string fault = fault_of(n); !fault.empty()) return refuse("layer normalization", fault);
   return std::make_unique<LayerNormalizationKernel>(describe(n, false), with_strides(n));
 }
 
 Prepared prepare_layer_normalization_gradient(const LayerNormalization& n) {
-  if (std::string fault = fault_of(n); !fault.empty()) return refuse("layer normalisation", fault);
+  if (std::string fault = fault_of(n); !fault.empty()) return refuse("layer normalization", fault);
   return std::make_unique<LayerNormalizationGradientKernel>(describe(n, true), with_strides(n));
 }
 

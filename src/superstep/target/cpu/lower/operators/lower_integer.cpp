@@ -308,7 +308,7 @@ Lowered lower_dense_quantize(Lowering& lowering, NodeId id) {
              zero_point = single_constant(lowering.graph(), node, 2, 0);
   if (!scale || !zero_point) return refuse("quantize", "more than one scale or zero point");
   if (lowering.type(y).element != ElementType::u8 || lowering.element_in_memory(x) != ElementType::f32)
-    return refuse("quantize", "quantises f32 to u8 alone");
+    return refuse("quantize", "quantizes f32 to u8 alone");
   auto quantize = rows_of(lowering, x, y);
   if (!quantize) return refuse("quantize", "input and result do not lie in rows of the same order");
   quantize->scale = static_cast<float>(*scale);
@@ -328,7 +328,7 @@ Lowered lower_quantize(Lowering& lowering, NodeId id) {
   if (!is_byte(lowering.type(node.outputs[0]).element) ||
       lowering.type(node.inputs[0]).element != ElementType::f32 ||
       lowering.type(node.inputs[1]).element != ElementType::f32)
-    return refuse("vector program", "quantises f32 to bytes alone");
+    return refuse("vector program", "quantizes f32 to bytes alone");
   using kernels::VectorOp;
   QuantizationProgram p(lowering, node.outputs[0]);
   const auto x = p.input(node.inputs[0], lowering.view(node.inputs[0]).strides);
@@ -359,7 +359,7 @@ Lowered lower_dequantize(Lowering& lowering, NodeId id) {
   if (node.attributes.integer("block_size", 0) != 0) return refuse("vector program", "scales of blocks");
   if (lowering.type(node.outputs[0]).element != ElementType::f32 ||
       !is_byte(lowering.type(node.inputs[0]).element))
-    return refuse("vector program", "dequantises bytes to f32 alone");
+    return refuse("vector program", "dequantizes bytes to f32 alone");
   using kernels::VectorOp;
   QuantizationProgram p(lowering, node.outputs[0]);
   const auto x = p.input(node.inputs[0], lowering.view(node.inputs[0]).strides);

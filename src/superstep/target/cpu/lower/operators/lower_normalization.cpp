@@ -31,11 +31,11 @@ std::expected<kernels::LayerNormalization, Refusal> lines_of(const Lowering& low
   const int axis = normalize_axis(node.attributes.integer("axis", -1), shape.rank());
   for (int i = axis; i < shape.rank(); ++i)
     if (const auto at = static_cast<std::size_t>(i); shape[i] > 1 && strides[at] != dense[at])
-      return refuse("layer normalisation", "a line is not contiguous in memory");
-  if (!is_dense(shape, strides)) return refuse("layer normalisation", "the tensor is not dense");
+      return refuse("layer normalization", "a line is not contiguous in memory");
+  if (!is_dense(shape, strides)) return refuse("layer normalization", "the tensor is not dense");
   for (ValueId other : others)
     if (lowering.view(other).strides != strides)
-      return refuse("layer normalisation", "the tensors differ in layout");
+      return refuse("layer normalization", "the tensors differ in layout");
   return extents_of_lines(shape, node);
 }
 
@@ -95,12 +95,12 @@ Lowered lower_layer_normalization(Lowering& lowering, NodeId id) {
   for (std::size_t i = 1; i < node.outputs.size(); ++i)
     if (node.outputs[i].valid() &&
         (!lowering.consumers(node.outputs[i]).empty() || lowering.leaves_section(node.outputs[i])))
-      return refuse("layer normalisation", "the statistics are asked for");
-  if (!all_f32(lowering, node.inputs)) return refuse("layer normalisation", "not all tensors are f32");
+      return refuse("layer normalization", "the statistics are asked for");
+  if (!all_f32(lowering, node.inputs)) return refuse("layer normalization", "not all tensors are f32");
   kernels::LayerNormalization lines = extents_of_lines(lowering.shape(x), node);
   lines.bias = node.inputs.size() > 2 && node.inputs[2].valid();
   if (!has_line_parameters(lowering, node, lines.length))
-    return refuse("layer normalisation", "scale or bias are not one value an element of a line");
+    return refuse("layer normalization", "scale or bias are not one value per element of a line");
   std::vector<DraftOperand> inputs;
   for (ValueId input : node.inputs)
     if (input.valid()) inputs.push_back(lowering.read(input));
@@ -143,12 +143,12 @@ Lowered differentiate_copies(Lowering& lowering, const Node& node, kernels::Kern
 Lowered lower_layer_gradient(Lowering& lowering, NodeId id) {
   const Node& node = lowering.graph().node(id);
   const ValueId others[] = {node.inputs[0], node.outputs[0]};
-  if (!all_f32(lowering, node.inputs)) return refuse("layer normalisation", "not all tensors are f32");
+  if (!all_f32(lowering, node.inputs)) return refuse("layer normalization", "not all tensors are f32");
   if (!lowering.is_row_major(node.inputs[2]))
-    return refuse("layer normalisation", "the scale is not row-major");
+    return refuse("layer normalization", "the scale is not row-major");
   for (std::size_t i : {1u, 2u})
     if (!lowering.is_row_major(node.outputs[i]))
-      return refuse("layer normalisation", "a sum is not row-major");
+      return refuse("layer normalization", "a sum is not row-major");
   const auto lines = lines_of(lowering, node, node.inputs[1], others);
   auto kernel = kernels::prepare_layer_normalization_gradient(
       lines ? *lines : extents_of_lines(lowering.shape(node.inputs[1]), node));
@@ -197,8 +197,8 @@ Lowered lower_channel_statistics(Lowering& lowering, NodeId id) {
 }
 
 constexpr Lowerer lowerers[] = {
-    {"LayerNormalization", "layer normalisation", lower_layer_normalization},
-    {"superstep.LayerNormalizationGradient", "layer normalisation gradient", lower_layer_gradient},
+    {"LayerNormalization", "layer normalization", lower_layer_normalization},
+    {"superstep.LayerNormalizationGradient", "layer normalization gradient", lower_layer_gradient},
     {"superstep.ChannelMoments", "channel statistics", lower_channel_statistics},
     {"superstep.ChannelSums", "channel statistics", lower_channel_statistics},
 };

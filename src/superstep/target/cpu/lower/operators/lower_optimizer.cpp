@@ -63,7 +63,7 @@ kernels::Optimizer settings_of(const Node& node) {
 
 kernels::KernelInfo scalars_info() {
   kernels::KernelInfo info;
-  info.name = "scalars of the optimiser";
+  info.name = "scalars of the optimizer";
   info.inputs = 2;
   info.outputs = 1;
   return info;
@@ -121,18 +121,18 @@ DraftOperand emit_scalars(Lowering& lowering, const Node& node, const Inputs& in
 
 Lowered check(const Lowering& lowering, const Node& node, const Inputs& inputs) {
   if (inputs.step.valid() && lowering.type(inputs.step).element != ElementType::i64)
-    return refuse("flat optimiser", "the step is not an i64");
+    return refuse("flat optimizer", "the step is not an i64");
   std::vector<ValueId> tensors = inputs.moments;
   tensors.push_back(inputs.parameter);
   for (ValueId id : tensors)
     if (lowering.graph().value(id).kind != graph::ValueKind::state ||
         lowering.type(id).element != ElementType::f32)
-      return refuse("flat optimiser", "parameters and moments are not f32 states");
+      return refuse("flat optimizer", "parameters and moments are not f32 states");
   if (lowering.element_in_memory(inputs.gradient) != ElementType::f32 ||
       !lowering.is_row_major(inputs.gradient))
-    return refuse("flat optimiser", "the gradient is not a row-major f32 tensor");
+    return refuse("flat optimizer", "the gradient is not a row-major f32 tensor");
   if (inputs.moments.size() != kernels::state_arrays(settings_of(node)))
-    return refuse("flat optimiser", "a momentum without its buffer, or a buffer without a momentum");
+    return refuse("flat optimizer", "a momentum without its buffer, or a buffer without a momentum");
   return {};
 }
 
@@ -200,17 +200,17 @@ Lowered lower_wide_optimizer(Lowering& lowering, NodeId id) {
   const Node& node = lowering.graph().node(id);
   const Inputs inputs = inputs_of(node);
   if (inputs.step.valid() && lowering.type(inputs.step).element != ElementType::i64)
-    return refuse("optimiser of f64", "the step is not an i64");
+    return refuse("optimizer of f64", "the step is not an i64");
   for (ValueId id_of : inputs.moments)
     if (lowering.graph().value(id_of).kind != graph::ValueKind::state)
-      return refuse("optimiser of f64", "a moment is not a state");
+      return refuse("optimizer of f64", "a moment is not a state");
   if (lowering.graph().value(inputs.parameter).kind != graph::ValueKind::state)
-    return refuse("optimiser of f64", "the parameter is not a state");
+    return refuse("optimizer of f64", "the parameter is not a state");
   if (!lowering.is_row_major(inputs.gradient))
-    return refuse("optimiser of f64", "the gradient is not row-major");
+    return refuse("optimizer of f64", "the gradient is not row-major");
   const kernels::WideOptimizer settings = wide_settings_of(lowering, node, inputs);
   if (inputs.moments.size() != kernels::state_arrays(settings))
-    return refuse("optimiser of f64", "a momentum without its buffer, or a buffer without a momentum");
+    return refuse("optimizer of f64", "a momentum without its buffer, or a buffer without a momentum");
   auto kernel = kernels::prepare(settings);
   if (!kernel) return std::unexpected(kernel.error());
   std::vector<DraftOperand> reads{lowering.read(inputs.learning_rate), lowering.read(inputs.gradient)};
@@ -260,10 +260,10 @@ Lowered lower_optimizer(Lowering& lowering, NodeId id) {
   return {};
 }
 
-constexpr Lowerer lowerers[] = {{"superstep.Adam", "flat optimiser", lower_optimizer},
-                                {"superstep.Adamax", "flat optimiser", lower_optimizer},
-                                {"superstep.RMSProp", "flat optimiser", lower_optimizer},
-                                {"superstep.Sgd", "flat optimiser", lower_optimizer}};
+constexpr Lowerer lowerers[] = {{"superstep.Adam", "flat optimizer", lower_optimizer},
+                                {"superstep.Adamax", "flat optimizer", lower_optimizer},
+                                {"superstep.RMSProp", "flat optimizer", lower_optimizer},
+                                {"superstep.Sgd", "flat optimizer", lower_optimizer}};
 
 }  // namespace
 

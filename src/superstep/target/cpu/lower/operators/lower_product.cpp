@@ -19,7 +19,7 @@ std::expected<MatrixProduct, Refusal> product_of(const Lowering& lowering, const
     const std::int64_t columns = lowering.shape(node.outputs[0])[1];
     const bool a_row = bias.element_count() == columns && bias.rank() > 0 && bias[bias.rank() - 1] == columns;
     if (!a_row || node.attributes.number("beta", 1.0) != 1.0)
-      return refuse("product", "the added matrix is not one value a column");
+      return refuse("product", "the added matrix is not one value per column");
     product.bias = node.inputs[2];
   }
   return product;

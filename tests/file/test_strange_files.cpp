@@ -16,6 +16,7 @@
 #include "superstep/file/npy.h"
 #include "superstep/file/npz.h"
 #include "superstep/file/safetensors.h"
+#include "superstep/file/source/forms.h"
 #include "superstep/file/tiff.h"
 #include "superstep/file/weights/weight_file.h"
 #include "tests/expect_error.h"
@@ -68,6 +69,9 @@ TEST(StrangeFiles, TablesWithoutLinesAreNone) {
   CsvReader reader(folder / "x.csv");
   EXPECT_TRUE(reader.next());
   expect_error(ErrorCode::bad_file, {"x.csv:3", "longer than 64 MB"}, [&] { reader.next(); });
+  // As a source of samples, which looks for its rows first: refused there, not a terabyte later.
+  expect_error(ErrorCode::bad_file, {"x.csv", "a row of more than 64 MB"},
+               [&] { open_source(folder / "x.csv", {.wanted = {}, .options = {}, .skip_broken = false}); });
   std::ofstream(folder / "q.csv") << "a,\"";
   fs::resize_file(folder / "q.csv", std::uintmax_t{1} << 40);
   expect_error(ErrorCode::bad_file, {"q.csv:1", "longer than 64 MB"}, [&] { CsvReader(folder / "q.csv"); });

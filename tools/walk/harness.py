@@ -62,8 +62,14 @@ class Walk:
                 f'{shlex.quote(str(self.program))} {arguments} {after}')
 
 
+def patient(seconds: float) -> float:
+    """Of an idle machine, made longer where more wants to run than there are processors: what others take is no fault."""
+    return seconds * max(1.0, 1.5 * os.getloadavg()[0] / len(os.sched_getaffinity(0)))
+
+
 def run(line: str, most_seconds: float = 60, ending: int = signal.SIGINT, grace: float = 10) -> Outcome:
-    """Runs a line of shell. After `most_seconds` it is sent `ending`, and killed `grace` seconds later."""
+    """Runs a line of shell. After `most_seconds` it is sent `ending`, and killed `grace` seconds later, or later on a
+    busy machine."""
     with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
         begun = time.monotonic()
         process = subprocess.Popen(['/bin/sh', '-c', line], stdin=subprocess.DEVNULL, stdout=output, stderr=errors,
@@ -76,7 +82,7 @@ def run(line: str, most_seconds: float = 60, ending: int = signal.SIGINT, grace:
                 return
             state['asked'] = time.monotonic()
             send(process.pid, ending)
-            if not stopped.wait(grace):
+            if not stopped.wait(patient(grace)):
                 state['killed'] = True
                 send(process.pid, signal.SIGKILL)
 
@@ -122,7 +128,7 @@ def judged(outcome: Outcome, codes=(DONE, FAILED, WRONG_CALL), names: str = '', 
     if outcome.asked_to_stop:
         if outcome.code not in stopped:
             return f'asked to stop: ended with {outcome.code} ({last})'
-        if outcome.seconds_to_stop > patience:
+        if outcome.seconds_to_stop > patient(patience):
             return f'asked to stop: took {outcome.seconds_to_stop:.1f} s'
         return None
     if outcome.code < 0 or outcome.code > 130:

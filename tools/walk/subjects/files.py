@@ -7,7 +7,7 @@ import zipfile
 import zlib
 from pathlib import Path
 
-from harness import MEBI, Attempt, Walk, judged, run
+from harness import MEBI, Attempt, Walk, judged, patient, run
 from helptext import all_commands, options_of
 from subjects.values import CALLS
 
@@ -76,7 +76,7 @@ def call_of(walk: Walk, command: str, folder: Path) -> str:
 
 def judge(line: str, folder: Path):
     """Done, or refused, by itself: what waits for ever was not refused before work began."""
-    outcome = run(line, 20)
+    outcome = run(line, patient(20))
     if outcome.asked_to_stop:
         return f'was still at it after {outcome.seconds - outcome.seconds_to_stop:.0f} s'
     return judged(outcome, memory=MEMORY)

@@ -2,7 +2,7 @@
 import random
 import signal
 
-from harness import STOPPED, Attempt, Walk, run
+from harness import STOPPED, Attempt, Walk, patient, run
 
 LONG = [
     'train mlp --samples 20000 --epochs 5000 --out {out}',
@@ -59,6 +59,6 @@ def judge(walk: Walk, line: str, number: int, after: float):
         return 'was not heard for 20 s'
     if outcome.code not in (0, STOPPED):
         return f'ended with {outcome.code}: {outcome.errors.strip()[-200:]}'
-    if outcome.seconds_to_stop > walk.patience:
+    if outcome.seconds_to_stop > patient(walk.patience):
         return f'was heard after {outcome.seconds_to_stop:.1f} s'
     return None

@@ -158,10 +158,13 @@ class CsvSource : public SampleSource {
     enum class In : std::uint8_t { beginning, cell, quotes, behind_quotes } in = In::beginning;
     bool blank = true;
     std::uint64_t begin = 0;
-    const auto end_row = [&](std::uint64_t end) {
+    const auto require_short = [&](std::uint64_t end) {
       if (end - begin > longest_row)
         throw Error(ErrorCode::bad_file, "has a row of more than 64 MB", file_.path().string(),
                     "is it a table at all?");
+    };
+    const auto end_row = [&](std::uint64_t end) {
+      require_short(end);
       if (!blank) begins_.push_back(begin);
       begin = end;
       blank = true;
@@ -178,6 +181,7 @@ class CsvSource : public SampleSource {
           in = c == separator_ || c == '\n' ? In::beginning : In::cell;
         if (c == '\n' && in != In::quotes) end_row(at + i + 1);
       }
+      require_short(at + bytes.size());  // a file without line ends is refused long before its end
       progress.update(file_.stored_position(at));
       stop.throw_if_due(file_.path().string());
     }

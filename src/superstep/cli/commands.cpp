@@ -32,6 +32,7 @@ void declare_scale(CLI::App& command);
 void declare_show(CLI::App& command);
 void declare_train(CLI::App& command);
 void declare_validate(CLI::App& command);
+void declare_watch(CLI::App& command);
 
 namespace {
 
@@ -39,6 +40,8 @@ std::vector<Command> of_models() {
   return {
       {"generate", "generate a workload's data from its physics", declare_generate},
       {"train", "train a model; writes checkpoints, a log and an ONNX file", declare_train},
+      {"watch", "follow training runs: curves in the terminal, on a page, in TensorBoard and MLflow",
+       declare_watch},
       {"infer", "apply a trained model to a file, and measure its latency", declare_infer},
       {"answer", "find the answer to a question in a text (bert-base-squad)", declare_answer},
       {"complete", "continue a text with a language model (safetensors, PyTorch or GGUF weights)",

@@ -136,11 +136,18 @@ Page& Page::raw(std::string_view html) {
   return *this;
 }
 
+Page& Page::reloaded_every(int seconds) {
+  reload_seconds_ = seconds;
+  return *this;
+}
+
 std::string Page::to_html() const {
   std::string html =
       "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
       "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
       "<meta name=\"color-scheme\" content=\"light dark\">\n";
+  if (reload_seconds_ > 0)
+    html += fmt::format("<meta http-equiv=\"refresh\" content=\"{}\">\n", reload_seconds_);
   html += fmt::format("<title>{}</title>\n<style>", escape(title_));
   html += stylesheet;
   html += fmt::format("</style>\n</head>\n<body>\n<h1>{}</h1>\n", escape(title_));

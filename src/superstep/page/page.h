@@ -152,11 +152,15 @@ class Page {
   Page& end_column();
   Page& raw(std::string_view html);  // trusted HTML
 
+  // Browsers read the page again after so many seconds: of what is still going on.
+  Page& reloaded_every(int seconds);
+
   std::string to_html() const;
   void write(const std::filesystem::path& path) const;  // atomically; throws Error (io)
 
  private:
   std::string title_, body_;
+  int reload_seconds_ = 0;  // 0: never
 };
 
 }  // namespace superstep::page

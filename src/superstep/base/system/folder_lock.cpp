@@ -61,6 +61,14 @@ FolderLock::FolderLock(const std::filesystem::path& folder) {
   sweep_partial_files(folder, std::chrono::seconds(0));
 }
 
+bool is_locked(const std::filesystem::path& folder) {
+  const int file = ::open((folder / "lock").c_str(), O_RDONLY | O_CLOEXEC);
+  if (file < 0) return false;
+  const bool held = ::flock(file, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+  ::close(file);
+  return held;
+}
+
 FolderLock::~FolderLock() {
   if (file_ < 0) return;
   (void)!::ftruncate(file_, 0);

@@ -19,4 +19,7 @@ class FolderLock {
   int file_ = -1;
 };
 
+// Whether some process has such a lock on the folder now, as far as the file system tells.
+bool is_locked(const std::filesystem::path& folder);
+
 }  // namespace superstep

@@ -6,35 +6,10 @@
 
 #include "superstep/base/error.h"
 #include "superstep/file/convert/record_writer.h"
-#include "superstep/file/records/crc32c.h"
+#include "superstep/file/records/wire_format.h"
 
 namespace superstep::data {
 namespace {
-
-void put_varint(std::string& to, std::uint64_t value) {
-  for (; value >= 0x80; value >>= 7) to += static_cast<char>(value | 0x80);
-  to += static_cast<char>(value);
-}
-
-// A field of bytes: its number and kind, a length, the bytes.
-std::string field(std::uint64_t number, std::string_view bytes) {
-  std::string whole;
-  put_varint(whole, number << 3 | 2);
-  put_varint(whole, bytes.size());
-  return whole.append(bytes);
-}
-
-template <class T>
-std::string little_endian(T value) {
-  std::string bytes;
-  for (std::size_t i = 0; i < sizeof(T); ++i) bytes += static_cast<char>(value >> 8 * i);
-  return bytes;
-}
-
-std::string with_sum(std::string bytes) {
-  const std::uint32_t sum = masked_crc32c(std::as_bytes(std::span(bytes)));
-  return bytes + little_endian(sum);
-}
 
 std::string floats(const Tensor& value) {
   std::string packed;
@@ -52,17 +27,18 @@ class TfRecordWriter : public RecordWriter {
   std::string encode(std::int64_t row, std::span<const Tensor> values) const override {
     std::string features;
     for (std::size_t i = 0; i < values.size(); ++i)
-      features += field(1, field(1, arrays()[i].name) + field(2, feature(row, i, values[i])));
-    const std::string example = field(1, features);
-    return with_sum(little_endian(std::uint64_t{example.size()})) + with_sum(example);
+      features +=
+          bytes_field(1, bytes_field(1, arrays()[i].name) + bytes_field(2, feature(row, i, values[i])));
+    const std::string example = bytes_field(1, features);
+    return tf_record(example);
   }
 
  private:
   // BytesList, FloatList or Int64List, each with its values as field 1.
   std::string feature(std::int64_t row, std::size_t array, const Tensor& value) const {
-    if (is_of_pictures(arrays()[array])) return field(1, field(1, png_of(value)));
-    if (is_floating(value.type())) return field(2, field(1, floats(value)));
-    return field(3, field(1, integers(row, array, value)));
+    if (is_of_pictures(arrays()[array])) return bytes_field(1, bytes_field(1, png_of(value)));
+    if (is_floating(value.type())) return bytes_field(2, bytes_field(1, floats(value)));
+    return bytes_field(3, bytes_field(1, integers(row, array, value)));
   }
 
   std::string integers(std::int64_t row, std::size_t array, const Tensor& value) const {

@@ -56,8 +56,8 @@ struct ModelSettings {
   // not;
   // * and ? in a name stand for any letters and for one.
   std::vector<std::string> train, freeze;
-  // Of an ONNX file that is trained: "mse", "cross_entropy", "value" (an output is itself the loss:
-  // "value:NAME" where there are several), or several: "mse:position,l1:width"; empty: mse
+  // Of an ONNX file that is trained (docs/losses.md): "mse", "focal(gamma=2)", "value" (an output is itself
+  // the loss: "value:NAME" where there are several), or several: "mse:position,0.1*l1:width"; empty: mse
   std::string loss;
   std::uint64_t seed = 1;  // of initial parameters and random masks
 };
@@ -283,9 +283,11 @@ struct TrainingSettings {
   std::string schedule;
   int patience = 0;     // epochs without a gain after which it ends; 0: the recipe's
   std::string monitor;  // the metric that both watch, and the best weights are kept by; empty: the first
-  double average = 0;   // decay of averages of the weights, which validate and are served; 0: the recipe's
-  bool augment = true;  // where the data allow it
-  bool crop = false;    // of pictures that are larger than the model's the middle is taken
+  // Of an ONNX file, what quality is measured by (docs/losses.md): "r2,mae", "auc:mask"; empty: by its loss.
+  std::string metrics;
+  double average = 0;      // decay of averages of the weights, which validate and are served; 0: the recipe's
+  bool augment = true;     // where the data allow it
+  bool crop = false;       // of pictures that are larger than the model's the middle is taken
   bool skip_broken = false;        // samples that cannot be read are left out
   std::size_t data_memory = 0;     // bytes that samples of files may take; 0: a quarter of what is free
   double checkpoint_seconds = 30;  // between checkpoints within an epoch

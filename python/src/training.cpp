@@ -40,6 +40,7 @@ TrainingSettings settings_of(nb::dict given) {
   settings.schedule = setting<std::string>(given, "schedule");
   settings.patience = setting<int>(given, "patience");
   settings.monitor = setting<std::string>(given, "monitor");
+  settings.metrics = setting<std::string>(given, "metrics");
   settings.average = setting<double>(given, "average");
   settings.augment = setting<bool>(given, "augment");
   settings.crop = setting<bool>(given, "crop");

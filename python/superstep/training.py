@@ -182,7 +182,7 @@ def train(model: PathLike | None = None, data: Any = None, *, validation: Any = 
           train: Iterable[str] = (), freeze: Iterable[str] = (), recipe: str = "", augment: bool = True, crop: str = "",
           skip_broken: bool = False, data_memory: int = 0, micro_batch: int = 0, memory_limit: int = 0, target: str = "cpu",
           devices: int = 0, shard: Literal["", "parameters"] = "", out: PathLike | None = None, resume: bool = False,
-          checkpoint_seconds: float = 30.0, schedule: str = "", patience: int = 0, monitor: str = "", ema: float = 0.0, callbacks: Callable[[Event], Any] | Sequence[Callable[[Event], Any]] = (),
+          checkpoint_seconds: float = 30.0, schedule: str = "", patience: int = 0, monitor: str = "", metrics: str | Sequence[str] = "", ema: float = 0.0, callbacks: Callable[[Event], Any] | Sequence[Callable[[Event], Any]] = (),
           progress: bool | progress_module.Listener | None = None) -> TrainingResult:
     """Trains a model, as the program's ``superstep train`` does: with the same settings, seed and threads to the same bits.
 
@@ -195,13 +195,15 @@ def train(model: PathLike | None = None, data: Any = None, *, validation: Any = 
             Dataset of PyTorch, any iterable of samples that are tuples or mappings. Samples that are given are written to
             ``OUT.data.npz``, which the run reads; the first four fifths train, the rest validate.
         validation: samples that validate, in the same forms; all of `data` trains then.
-        loss: of an ONNX file: ``"mse"``, ``"l1"``, ``"huber"``, ``"cross_entropy"``, ``"value"``
-            (the output is itself the loss), or terms by output.
+        loss: of an ONNX file: ``"mse"``, ``"focal(gamma=2)"``, ``"cross_entropy(class_weights=1:4)"``, ``"value"`` (the output
+            is itself the loss) and others, or terms by output: ``"mse:position,0.1*l1:width"``. Arrays for ``sample_weights=NAME``
+            and ``mask=NAME`` stand in `data` under their names.
         optimizer: ``"sgd:momentum=0.9"``, ``"adam"``, ``"adamw:weight_decay=0.01"``, ``"adamax"``, ``"rmsprop"``, ``"lamb"``.
         learning_rate: peak; 0: the workload's own.
         schedule: of the learning rate: ``"cosine:warm_up=5,final=0.01"``, ``"stairs:period=30,factor=0.1"``,
             ``"plateau:patience=10"``, ``"one_cycle"``, ``"linear"``, ``"exponential"``, ``"triangular"``, ``"constant"``.
         patience: end after so many epochs in which the watched metric did not become better; 0: the recipe's.
+        metrics: of a model file, what quality is measured by: ``"r2,mae"``, ``["auc:mask", "rmse:position"]``; empty: those of the loss.
         monitor: the metric that `patience` and a plateau watch, and by which the best weights are kept; empty: the first.
         ema: decay of averages of the weights, which validate and are served: 0.999; 0: the recipe's.
         until: stop when a quality of the validation samples is that good or better: ``"error_px_mean=0.04"``,
@@ -245,7 +247,7 @@ def train(model: PathLike | None = None, data: Any = None, *, validation: Any = 
                 "precision": precision, "samples": samples, "batch": batch, "micro_batch": micro_batch, "threads": threads,
                 "memory_limit": memory_limit, "epochs": number_of(epochs, "epochs"), "steps": steps, "recipe": recipe, "augment": augment,
                 "crop": crop == "center", "skip_broken": skip_broken, "data_memory": data_memory,
-                "schedule": schedule, "patience": patience, "monitor": monitor, "average": number_of(ema, "ema"),
+                "schedule": schedule, "patience": patience, "monitor": monitor, "metrics": metrics if isinstance(metrics, str) else ",".join(metrics), "average": number_of(ema, "ema"),
                 "optimizer": optimizer, "learning_rate": number_of(learning_rate, "learning_rate"), "until_metric": metric, "until_value": value,
                 "devices": devices, "divide_parameters": _shards(shard), "out": str(folder), "resume": resume, "checkpoint_seconds": number_of(checkpoint_seconds, "checkpoint_seconds")}
     settings["data"] = "" if resume else _data_file(str(settings["model"]), data, settings, folder)

@@ -88,6 +88,66 @@ std::string robust_model_of_the_page() {
   return on::model_bytes(on::graph(parts));
 }
 
+// Rows [N, 5] to the score of one fault.
+std::string detector_of_faults() {
+  on::GraphParts parts;
+  parts.inputs = {on::port("x", on::f32, {"N", "5"})};
+  parts.outputs = {on::port("fault", on::f32, {"N", "1"})};
+  parts.nodes = {on::node("MatMul", {"x", "w"}, {"fault"})};
+  parts.initializers = {random_floats("w", {5, 1})};
+  return on::model_bytes(on::graph(parts));
+}
+
+Tensor yes_or_no(const Shape& shape) {
+  Tensor tensor(ElementType::f32, shape);
+  for (std::int64_t i = 0; i < tensor.element_count(); ++i) tensor.set(i, i % 3 == 0 ? 0 : 1);
+  return tensor;
+}
+
+TEST(LossesPage, ItsCommandsWork) {
+  const ScratchFolder folder;
+  std::ofstream(folder / "model.onnx", std::ios::binary) << model_of_the_page();
+  std::ofstream(folder / "faults.onnx", std::ios::binary) << detector_of_faults();
+  const Tensor x = random_array({40, 3, 8, 8}, 1), y = random_array({40, 2}, 2);
+  data::Hdf5Writer pairs(folder / "pairs.h5");
+  pairs.write("x", x);
+  pairs.write("target", y);
+  pairs.close();
+  data::write_npz(folder / "named.npz", {{"x", x}, {"target.y", y}});
+  data::write_npz(folder / "trusted.npz",
+                  {{"x", x}, {"target", y}, {"trust", yes_or_no({40})}, {"valid", yes_or_no({40, 2})}});
+  data::write_npz(folder / "faults.npz", {{"x", random_array({40, 5}, 3)}, {"target", yes_or_no({40, 1})}});
+  const auto commands = commands_of(content_of(SUPERSTEP_SOURCE "/docs/losses.md"));
+  EXPECT_GE(commands.size(), 5U);
+  std::string said;
+  for (const std::string& command : commands) {
+    const Outcome outcome = run_program(folder / "", command);
+    EXPECT_EQ(outcome.code, 0) << command << '\n' << outcome.output << outcome.errors;
+    said += outcome.output;
+  }
+  for (const char* metric : {"r2", "f1", "auc"})
+    EXPECT_TRUE(contains(said, metric)) << metric << '\n' << said;
+}
+
+TEST(LossesPage, WhatDoesNotFitIsRefusedFirst) {
+  const ScratchFolder folder;
+  std::ofstream(folder / "faults.onnx", std::ios::binary) << detector_of_faults();
+  data::write_npz(folder / "faults.npz", {{"x", random_array({40, 5}, 3)}, {"target", yes_or_no({40, 1})}});
+  const auto refused = [&](const std::string& options, int code, const char* why) {
+    const Outcome outcome =
+        run_program(folder / "", "train faults.onnx --data faults.npz --no-out " + options);
+    EXPECT_EQ(outcome.code, code) << options << outcome.errors;
+    EXPECT_TRUE(contains(outcome.errors, why)) << options << outcome.errors;
+  };
+  refused("--loss bce_with_logits --metrics r2", 2, "'r2' is no metric of what this loss compares");
+  refused("--loss bce_with_logits --metrics f1:y", 2, "the model has no such output");
+  refused("--loss 'mse(sample_weights=trust)'", 1, "has no array 'trust'");
+  refused("--loss 'focal(gama=1)'", 2, "did you mean 'gamma'");
+  const Outcome zoo = run_program(folder / "", "train mlp --metrics r2 --no-out");
+  EXPECT_EQ(zoo.code, 2);
+  EXPECT_TRUE(contains(zoo.errors, "--metrics")) << zoo.errors;
+}
+
 TEST(OwnModelPage, ItsCommandsWork) {
   const ScratchFolder folder;
   std::ofstream(folder / "model.onnx", std::ios::binary) << model_of_the_page();

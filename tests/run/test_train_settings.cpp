@@ -19,10 +19,12 @@ const TrainSettings unusual{.workload = "model.onnx",
                             .recipe = "published",
                             .model_options = {"size=32", "width=4"},
                             .shapes = {"x=-1,3"},
+                            .keep = {"relu*"},
                             .bounds = {"kept=100"},
                             .train = {"gain*"},
                             .freeze = {"stem.?"},
                             .loss = "mse:y",
+                            .metrics = "r2",
                             .weights = "an/other",
                             .data = "a/b.h5",
                             .validation = "c/d.h5",
@@ -65,8 +67,8 @@ TEST(TrainSettingsFile, EveryMemberComesBack) {
 TEST(TrainSettingsFile, OlderFilesAreRead) {
   json older = to_json(unusual);
   for (const char* later :
-       {"shapes", "train", "freeze", "loss", "memory_limit", "batch_norm_span", "recipe", "gradient",
-        "weights", "schedule", "patience", "monitor", "average", "devices", "shard"})
+       {"shapes", "train", "freeze", "loss", "metrics", "memory_limit", "batch_norm_span",
+        "recipe", "gradient", "weights", "schedule", "patience", "monitor", "average", "devices", "shard"})
     older.erase(later);
   const TrainSettings found = train_settings_from_json(older);
   EXPECT_TRUE(found.shapes.empty() && found.train.empty() && found.freeze.empty() && found.loss.empty());
@@ -88,8 +90,15 @@ TEST(TrainSettingsFile, WhatIsMissingOrOfAnotherKindIsRefused) {
                  [&] { train_settings_from_json(damaged); });
   }
   // A value that makes no sense is the file's fault, and no option's that nobody gave.
-  for (const auto& [name, value] :
-       {std::pair<const char*, json>{"patience", -3}, {"average", 1.5}, {"schedule", "cosinus"}}) {
+  for (const auto& [name, value] : {std::pair<const char*, json>{"patience", -3},
+                                    {"average", 1.5},
+                                    {"schedule", "cosinus"},
+                                    {"gradient", "reverso"},
+                                    {"optimizer", "adan"},
+                                    {"precision", "f23"},
+                                    {"workload", "bragnn"},
+                                    {"loss", "mze:y"},
+                                    {"metrics", "r3"}}) {
     json damaged = whole;
     damaged[name] = value;
     expect_error(ErrorCode::bad_file, {"is not the configuration of a run", "config.json"},

@@ -128,6 +128,25 @@ on::GraphParts with_length(const std::string& length) {
           .initializers = {user_dense("A", 4, 6)}};
 }
 
+// Of a value by its name, and of what a node of a name gives; what is an output already stays one.
+TEST_F(UserModels, KeepValuesThatAreAskedFor) {
+  const auto kept = [&](std::vector<std::string> names) {
+    return UserModel({.file = file(two_outputs({"N", "4"}, {"N", "3"})),
+                      .shapes = {},
+                      .keep = std::move(names),
+                      .data = {}});
+  };
+  const UserModel model = kept({"t", "z"});
+  ASSERT_EQ(model.workload().outputs.size(), 3U);
+  EXPECT_EQ(model.workload().outputs[2].name, "t");
+  EXPECT_EQ(model.workload().outputs[2].shape, (Shape{6}));
+  EXPECT_EQ(model.build(5).outputs().size(), 3U);
+  const graph::Graph five = model.build(5);
+  EXPECT_EQ(five.type(five.find_output("t")).shape, (Shape{5, 6})) << "a row for each sample";
+  EXPECT_EQ(kept({"*"}).workload().outputs.size(), 3U);
+  expect_error(ErrorCode::invalid_argument, {"--keep tanh", "no value and no node"}, [&] { kept({"tanh"}); });
+}
+
 TEST_F(UserModels, OtherOpenExtentsAreThoseSaidOfTheDataOrOne) {
   const auto length_of = [](const UserModel& model) {
     return model.build(2).type(model.build(2).inputs()[0]).shape[1];

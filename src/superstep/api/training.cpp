@@ -43,6 +43,7 @@ run::TrainSettings settings_of(const TrainingSettings& given) {
   settings.schedule = given.schedule;
   settings.patience = given.patience;
   settings.monitor = given.monitor;
+  settings.metrics = given.metrics;
   settings.average = given.average;
   settings.seed = given.settings.seed;
   if (!given.until_metric.empty()) settings.until = run::Until{given.until_metric, given.until_value};

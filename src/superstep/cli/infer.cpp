@@ -255,6 +255,10 @@ void declare_infer(CLI::App& command) {
       ->type_name("N")
       ->check(positive())
       ->default_str("512; of a model file without data 1");
+  add_repeated(command, "--keep", settings.keep,
+               "a layer's value as an output, too, of a model file: its name or its node's, * matches; may "
+               "be repeated",
+               "NAME");
   add_bound_option(command, settings.bounds);
   add_shape_option(command, settings.shapes);
   command

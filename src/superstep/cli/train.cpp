@@ -311,6 +311,11 @@ void declare_model(CLI::App& command, run::TrainSettings& settings) {
           "sgd, adam, adamw, adamax, rmsprop or lamb, with constants: adamw:weight_decay=0.01,beta2=0.95")
       ->type_name("NAME[:NAME=X,...]");
   add_loss_option(command, settings.loss);
+  command
+      .add_option(
+          "--metrics", settings.metrics,
+          "what a model file is judged by: r2,mae, f1:mask ... (docs/losses.md; default: those of its loss)")
+      ->type_name("NAME,...");
   add_bound_option(command, settings.bounds);
   add_shape_option(command, settings.shapes);
   add_train_option(command, settings.train);

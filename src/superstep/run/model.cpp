@@ -20,15 +20,6 @@
 namespace superstep::run {
 namespace {
 
-ElementType precision_of(const std::string& name) {
-  const std::vector<std::string> known{"f32", "bf16", "f16"};
-  if (name == "f32") return ElementType::f32;
-  if (name == "bf16") return ElementType::bf16;
-  if (name == "f16") return ElementType::f16;
-  throw Error(ErrorCode::invalid_argument, fmt::format("there is no precision '{}'", name), "--precision",
-              unknown_name_hint(name, known));
-}
-
 bool is_data(const std::filesystem::path& path) {
   using enum data::FileForm;
   const data::FileForm form = data::form_of(path);
@@ -69,8 +60,10 @@ void refuse_data(const std::string& name) {
 // Options that a workload of the zoo would not heed.
 void refuse_options_of_files(const TrainSettings& s) {
   for (const auto& [given, option] : {std::pair(!s.shapes.empty(), "--shape"),
+                                      {!s.keep.empty(), "--keep"},
                                       {!s.bounds.empty(), "--bound"},
                                       {!s.loss.empty(), "--loss"},
+                                      {!s.metrics.empty(), "--metrics"},
                                       {!s.train.empty(), "--train"},
                                       {!s.freeze.empty(), "--freeze"},
                                       {s.allow_nan, "--allow-nan"}})
@@ -88,8 +81,10 @@ std::shared_ptr<const UserModel> open_user_model(const TrainSettings& settings) 
   return std::make_shared<const UserModel>(
       UserModelSettings{.file = settings.workload,
                         .shapes = settings.shapes,
+                        .keep = settings.keep,
                         .bounds = settings.bounds,
                         .loss = settings.loss,
+                        .metrics = settings.metrics,
                         .choice = {.train = settings.train, .freeze = settings.freeze},
                         .data = settings.data,
                         .validation = settings.validation,
@@ -176,7 +171,7 @@ Model::Model(TrainSettings settings)
   const workload::Recipe& chosen = workload::find_recipe(*workload_, settings_.recipe);
   if (settings_.recipe.empty()) settings_.recipe = workload::name_of(workload_->by_default);
   settings_.model_options = workload::with_options_of(chosen, settings_.model_options);
-  precision_of(settings_.precision);
+  element_of_precision(settings_.precision);
   if (settings_.batch == 0) settings_.batch = chosen.batch;
   if (user_) user_->require_batch(settings_.batch);
   if (settings_.epochs == 0) settings_.epochs = chosen.epochs;
@@ -220,7 +215,7 @@ std::vector<transform::Pass> Model::passes(bool training, const target::Target* 
     throw Error(ErrorCode::invalid_argument, "f16 is for inference: gradients below 6e-8 are zero in it",
                 "--precision", "train in f32 or bf16, and serve the run in f16");
   std::vector<transform::Pass> passes;
-  const ElementType precision = precision_of(settings_.precision);
+  const ElementType precision = element_of_precision(settings_.precision);
   transform::ProductsKept kept;
   if (on && precision == ElementType::bf16)
     kept = [on](const graph::Graph& model, const transform::AutocastOptions& options) {

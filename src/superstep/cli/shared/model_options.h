@@ -38,9 +38,9 @@ inline void add_freeze_option(CLI::App& command, std::vector<std::string>& names
 
 inline void add_loss_option(CLI::App& command, std::string& loss) {
   command
-      .add_option("--loss", loss,
-                  "loss of a model file: mse, l1, huber, cross_entropy, value; per output: "
-                  "mse:position,value:penalty")
+      .add_option(
+          "--loss", loss,
+          "loss of a model file: mse, bce, cross_entropy ..., with constants, per output (docs/losses.md)")
       ->type_name("LOSS");
 }
 

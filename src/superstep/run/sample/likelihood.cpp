@@ -17,14 +17,15 @@ using transform::LossKind;
 constexpr double log_two_pi = 1.8378770664093454836;  // log(2 pi)
 
 Kind kind_of(const transform::LossTerm& term, const std::string& workload) {
+  if (!term.class_weights.empty() || term.ignored || !term.sample_weights.empty() || !term.mask.empty())
+    throw Error(ErrorCode::unsupported, "counts some data more than others, and a density does not", workload,
+                "sample it without weights and masks");
   switch (term.kind) {
     case LossKind::mse: return Kind::normal;
     case LossKind::l1: return Kind::laplace;
     case LossKind::cross_entropy:
     case LossKind::token_cross_entropy: return Kind::categorical;
-    case LossKind::huber:
-    case LossKind::value:
-    case LossKind::dice: break;
+    default: break;
   }
   throw Error(ErrorCode::unsupported,
               fmt::format("its loss, {}, is not the logarithm of a density", name_of(term.kind)), workload,

@@ -56,6 +56,7 @@ TrainSettings asked_model(const InferSettings& settings) {
   return {.workload = settings.workload,
           .model_options = settings.model_options,
           .shapes = settings.shapes,
+          .keep = settings.keep,
           .bounds = settings.bounds};
 }
 
@@ -84,6 +85,7 @@ std::optional<Weights> weights_for(const InferSettings& settings) {
 // The model is built as it was trained, in the precision that is asked for; for int8 in f32 first.
 TrainSettings model_settings_of(const InferSettings& settings, const std::optional<Weights>& weights) {
   TrainSettings model = weights ? weights->settings : asked_model(settings);
+  model.keep = settings.keep;
   if (!settings.precision.empty())
     model.precision = settings.precision == "int8" ? "f32" : settings.precision;
   return model;

@@ -19,6 +19,7 @@ struct InferSettings {
   std::string workload;             // of the zoo, or a model file (.onnx)
   std::vector<std::string> shapes;  // of a model file: extents that it leaves open (user_model.h)
   std::vector<std::string> bounds;  // of a model file: how long results may be whose length the data say
+  std::vector<std::string> keep;    // of a model file: values that are outputs, too (user_model.h)
   std::vector<std::string> model_options;  // name=value; of a run's weights its own are taken
   std::filesystem::path weights;    // a run's folder, or a file or folder of weights that another program
                                     // wrote; empty: initial weights (for throughput alone)

@@ -15,8 +15,7 @@ double most_error_of(const InferSettings& settings, const Model& model) {
   constexpr double usual = 0.01;  // of the outputs' spread: a model that is right to 3 % of it loses 5 % more
   if (settings.most_error >= 0) return settings.most_error;
   const auto learns_classes = [](const transform::LossTerm& term) {
-    return term.kind == transform::LossKind::cross_entropy ||
-           term.kind == transform::LossKind::token_cross_entropy;
+    return transform::takes_labels(term.kind);
   };
   return std::ranges::any_of(model.recipe().loss.terms, learns_classes) ? 0 : usual;
 }

@@ -35,6 +35,7 @@ constexpr auto kept_options = std::to_array<std::pair<std::string_view, const ch
     {"--recipe", "recipe"},
     {"--optimizer", "optimizer"},
     {"--loss", "loss"},
+    {"--metrics", "metrics"},
     {"--shape", "shapes"},
     {"--bound", "bounds"},
     {"--train", "train"},

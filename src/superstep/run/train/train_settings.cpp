@@ -6,8 +6,15 @@
 #include <nlohmann/json.hpp>
 
 #include "superstep/base/error.h"
+#include "superstep/base/text.h"
 #include "superstep/run/train/schedule_text.h"
+#include "superstep/run/user/metrics.h"
+#include "superstep/run/user/user_model.h"
 #include "superstep/target/pjrt/pjrt.h"
+#include "superstep/transform/training/gradient_mode.h"
+#include "superstep/transform/training/loss_text.h"
+#include "superstep/transform/training/training_step.h"
+#include "superstep/workload/workload.h"
 
 namespace superstep::run {
 
@@ -31,10 +38,12 @@ json to_json(const TrainSettings& s) {
               {"recipe", s.recipe},
               {"model_options", s.model_options},
               {"shapes", s.shapes},
+              {"keep", s.keep},
               {"bounds", s.bounds},
               {"train", s.train},
               {"freeze", s.freeze},
               {"loss", s.loss},
+              {"metrics", s.metrics},
               {"weights", s.weights.string()},
               {"data", s.data.string()},
               {"validation", s.validation.string()},
@@ -65,19 +74,37 @@ json to_json(const TrainSettings& s) {
   return object;
 }
 
+namespace {
+
+// What only a file can have wrong by now: of a call its parts have been understood where they were given.
+void require_known_names(const TrainSettings& settings) {
+  static_cast<void>(element_of_precision(settings.precision));
+  static_cast<void>(transform::gradient_mode_from_text(settings.gradient));
+  if (!settings.optimizer.empty()) static_cast<void>(transform::optimizer_from_text(settings.optimizer));
+  static_cast<void>(transform::loss_from_text(settings.loss));
+  static_cast<void>(metrics_from_text(settings.metrics));
+  if (is_model_file(settings.workload)) return;
+  const workload::Workload& workload = workload::find_workload(settings.workload);
+  static_cast<void>(workload::find_recipe(workload, settings.recipe));
+}
+
+}  // namespace
+
 TrainSettings train_settings_from_json(const json& object) {
   TrainSettings s;
   try {
     s.workload = object.at("workload");
     s.target = object.at("backend");
     s.precision = object.at("precision");
-    s.recipe = object.value("recipe", "quick");  // absent from older files, when there was no other
+    s.recipe = object.value("recipe", "quick");     // absent from older files, when there was no other
     s.model_options = object.at("model_options").get<std::vector<std::string>>();
     s.shapes = object.value("shapes", std::vector<std::string>{});
+    s.keep = object.value("keep", std::vector<std::string>{});      // absent from older files
     s.bounds = object.value("bounds", std::vector<std::string>{});  // absent from older files
     s.train = object.value("train", std::vector<std::string>{});    // absent from older files, with freeze
     s.freeze = object.value("freeze", std::vector<std::string>{});
     s.loss = object.value("loss", "");
+    s.metrics = object.value("metrics", "");  // absent from older files
     s.weights = object.value("weights", "");  // absent from older files
     s.data = object.at("data").get<std::string>();
     s.validation = object.value("validation", "");       // absent from older files
@@ -107,6 +134,7 @@ TrainSettings train_settings_from_json(const json& object) {
     if (const json& until = object.at("until"); !until.is_null())
       s.until = Until{until.at("metric").get<std::string>(), until.at("value").get<double>()};
     require_sound(s);
+    require_known_names(s);
   } catch (const json::exception& error) {
     throw Error(ErrorCode::bad_file, fmt::format("is not the configuration of a run: {}", error.what()),
                 "config.json");
@@ -116,6 +144,15 @@ TrainSettings train_settings_from_json(const json& object) {
                 "config.json");
   }
   return s;
+}
+
+ElementType element_of_precision(const std::string& name) {
+  const std::vector<std::string> known{"f32", "bf16", "f16"};
+  if (name == "f32") return ElementType::f32;
+  if (name == "bf16") return ElementType::bf16;
+  if (name == "f16") return ElementType::f16;
+  throw Error(ErrorCode::invalid_argument, fmt::format("there is no precision '{}'", name), "--precision",
+              unknown_name_hint(name, known));
 }
 
 void require_sound(const TrainSettings& settings) {

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "superstep/base/tensor.h"
 #include "superstep/run/train/until.h"
 
 namespace superstep::run {
@@ -19,9 +20,11 @@ struct TrainSettings {
   std::string recipe;                      // quick, published; empty: the workload's own choice
   std::vector<std::string> model_options;  // name=value
   std::vector<std::string> shapes;         // of a model file: extents that it leaves open (user_model.h)
+  std::vector<std::string> keep;           // of a model file: values that are outputs, too (user_model.h)
   std::vector<std::string> bounds;  // of a model file: how long results may be whose length the data say
   std::vector<std::string> train, freeze;  // of a model file: initialisers, * and ? in them (user_model.h)
   std::string loss;                        // of a model file; empty: mean squared error
+  std::string metrics;                     // of a model file: run/user/metrics.h; empty: those of its loss
   std::filesystem::path weights;           // a run whose model this one begins with; empty: as it is built
   std::filesystem::path data;
   std::filesystem::path validation;  // samples that validate, all of them; empty: a part of `data`
@@ -55,6 +58,9 @@ struct TrainSettings {
 // Throws Error where several devices, or divided parameters, are asked of a target that has none
 // (unsupported), or parameters are to be divided over one (invalid_argument).
 void require_devices(const TrainSettings& settings);
+
+// f32, bf16 or f16. Throws Error (invalid_argument) with the nearest name.
+ElementType element_of_precision(const std::string& name);
 
 nlohmann::json to_json(const TrainSettings& settings);
 // Of values that make no sense whatever the workload is. Throws Error (invalid_argument), which names the

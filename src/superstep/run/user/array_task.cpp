@@ -179,15 +179,9 @@ class ArrayTask : public Task {
   std::vector<Metric> quality(std::span<const std::int64_t> indices,
                               std::span<const Tensor> outputs) const override {
     std::vector<Metric> metrics;
-    for (std::size_t k = 0; k < targets_.size(); ++k) {
-      const Target& target = spec_.targets[k];
-      const Tensor& output = outputs[target.output];
-      const Truth truth = truth_of(k, indices);
-      const auto found = target.kind == transform::LossKind::cross_entropy
-                             ? classification(target, truth.rows, truth.at, output)
-                             : regression(target, truth.rows, truth.at, output);
-      metrics.insert(metrics.end(), found.begin(), found.end());
-    }
+    for (std::size_t k = 0; k < targets_.size(); ++k)
+      for (const ArrayTaskSpec::Comparison& comparison : spec_.targets[k].compared)
+        for (Metric& metric : measured(k, comparison, indices, outputs)) metrics.push_back(std::move(metric));
     for (const ArrayTaskSpec::Value& value : spec_.values)
       metrics.push_back(plain(labelled(loss_of_its_own, value.label), mean_of(outputs[value.output])));
     return metrics;
@@ -196,9 +190,10 @@ class ArrayTask : public Task {
   std::string present(const Predictions& found, ThreadPool&, page::Page& page) const override {
     for (std::size_t k = 0; k < targets_.size(); ++k) {
       const Target& target = spec_.targets[k];
+      if (target.compared.empty()) continue;  // a weight, or a mask
       const Truth truth = truth_of(k, found.indices);
       if (targets_.size() > 1) page.heading(target.names.front(), 3);
-      if (target.kind == transform::LossKind::cross_entropy)
+      if (target.classes > 0)
         present_labels(page, truth, found, found.outputs[target.output]);
       else
         workload::present_regression(page, regression_of(target, truth, found));
@@ -336,12 +331,21 @@ class ArrayTask : public Task {
     return Shape(std::vector<std::int64_t>(extents.begin() + (spec_.one_a_call ? 0 : 1), extents.end()));
   }
 
+  static bool is_label(double label, const Target& target) {
+    if (label >= 0 && label < static_cast<double>(target.classes)) return true;
+    return std::ranges::all_of(target.compared, [&](const ArrayTaskSpec::Comparison& comparison) {
+      const transform::LossTerm& term = comparison.term;
+      if (term.ignored) return label == static_cast<double>(*term.ignored);
+      return term.kind == transform::LossKind::token_cross_entropy && label < 0;  // not scored
+    });
+  }
+
   // `rows`: the samples that they are of; none: all, in their order.
   void require_labels(const Tensor& labels, const std::vector<std::int64_t>& rows,
                       const Target& target) const {
     const std::int64_t row = labels.element_count() / std::max<std::int64_t>(1, labels.shape()[0]);
     for (std::int64_t i = 0; i < labels.element_count(); ++i)
-      if (const double label = labels.at(i); label < 0 || label >= static_cast<double>(target.classes))
+      if (const double label = labels.at(i); !is_label(label, target))
         throw Error(ErrorCode::bad_file,
                     fmt::format("element {} is {}, but the model tells {} classes apart: 0 to {}",
                                 rows.empty() ? i : rows[static_cast<std::size_t>(i / row)] * row + i % row,
@@ -349,20 +353,34 @@ class ArrayTask : public Task {
                     fmt::format("{}: array '{}'", where_, target.names.front()));
   }
 
-  static std::vector<Metric> regression(const Target& target, const Tensor& truth,
-                                        std::span<const std::int64_t> indices, const Tensor& output) {
-    const std::int64_t row = truth.element_count() / truth.shape()[0];
-    double squares = 0, distances = 0;
-    for (std::size_t i = 0; i < indices.size(); ++i)
-      for (std::int64_t k = 0; k < row; ++k) {
-        const double error =
-            output.at(static_cast<std::int64_t>(i) * row + k) - truth.at(indices[i] * row + k);
-        squares += error * error;
-        distances += std::abs(error);
-      }
-    const double count = static_cast<double>(row) * static_cast<double>(indices.size());
-    return {plain(labelled("rmse", target), std::sqrt(squares / count)),
-            plain(labelled("mae", target), distances / count)};
+  std::vector<Metric> measured(std::size_t k, const ArrayTaskSpec::Comparison& comparison,
+                               std::span<const std::int64_t> indices, std::span<const Tensor> outputs) const {
+    const Target& target = spec_.targets[k];
+    std::vector<Metric> metrics;
+    if (comparison.metrics.empty()) return metrics;
+    const Truth truth = truth_of(k, indices);
+    const std::optional<Truth> mask =
+        comparison.mask ? std::optional(truth_of(*comparison.mask, indices)) : std::nullopt;
+    const std::int64_t places = truth.rows.element_count() / truth.rows.shape()[0];
+    const std::vector<double> values = measure(
+        comparison.metrics, {.term = comparison.term,
+                             .output = outputs[target.output],
+                             .truth = truth.rows,
+                             .at = truth.at,
+                             .mask = mask ? &mask->rows : nullptr,
+                             .variance = comparison.variance ? &outputs[*comparison.variance] : nullptr,
+                             .classes = target.classes,
+                             .inner = inner_of(target, truth.rows, places)});
+    for (std::size_t i = 0; i < values.size(); ++i)
+      metrics.push_back(plain(labelled(comparison.metrics[i].c_str(), target), values[i]));
+    return metrics;
+  }
+
+  // Of the places of a sample those that are behind the axis of the classes; where a call takes one sample,
+  // scores and labels have an axis in front.
+  std::int64_t inner_of(const Target& target, const Tensor& truth, std::int64_t places) const {
+    if (target.classes == 0 || !spec_.one_a_call) return places;
+    return places / std::max<std::int64_t>(1, truth.shape()[1]);
   }
 
   static constexpr std::size_t most_values = 20000;  // in a drawing
@@ -395,35 +413,6 @@ class ArrayTask : public Task {
     workload::present_classification(page, classification);
   }
 
-  // Scores [N, C, ...] against labels [N, ...]; where a call takes one sample both have an axis in front.
-  std::vector<Metric> classification(const Target& target, const Tensor& truth,
-                                     std::span<const std::int64_t> indices, const Tensor& output) const {
-    const std::int64_t classes = target.classes;
-    const std::int64_t places = truth.element_count() / truth.shape()[0];
-    // Of the places of a sample those that are behind the axis of the classes.
-    const std::int64_t inner =
-        spec_.one_a_call ? places / std::max<std::int64_t>(1, truth.shape()[1]) : places;
-    double right = 0, loss = 0;
-    for (std::size_t i = 0; i < indices.size(); ++i)
-      for (std::int64_t place = 0; place < places; ++place) {
-        const std::int64_t group = static_cast<std::int64_t>(i) * (places / inner) + place / inner;
-        const auto score = [&](std::int64_t c) {
-          return output.at((group * classes + c) * inner + place % inner);
-        };
-        double highest = score(0), sum = 0;
-        // NaN is the highest: then nothing is right, nor wrong.
-        for (std::int64_t c = 1; c < classes; ++c)
-          if (score(c) > highest || std::isnan(score(c))) highest = score(c);
-        for (std::int64_t c = 0; c < classes; ++c) sum += std::exp(score(c) - highest);
-        const double own = score(static_cast<std::int64_t>(truth.at(indices[i] * places + place)));
-        right += std::isnan(highest) ? highest : static_cast<double>(own == highest);
-        loss += std::log(sum) + highest - own;
-      }
-    const double count = static_cast<double>(places) * static_cast<double>(indices.size());
-    return {plain(labelled("cross_entropy", target), loss / count),
-            plain(labelled("accuracy", target), right / count)};
-  }
-
   ArrayTaskSpec spec_;
   std::shared_ptr<const data::SampleSource> source_;
   std::string where_;
@@ -438,11 +427,10 @@ class ArrayTask : public Task {
 
 std::vector<workload::MetricSpec> metrics_of(const ArrayTaskSpec& spec) {
   std::vector<workload::MetricSpec> metrics;
-  for (const Target& target : spec.targets) {
-    const bool classes = target.kind == transform::LossKind::cross_entropy;
-    metrics.push_back({labelled(classes ? "cross_entropy" : "rmse", target), ""});
-    metrics.push_back({labelled(classes ? "accuracy" : "mae", target), "", classes});
-  }
+  for (const Target& target : spec.targets)
+    for (const ArrayTaskSpec::Comparison& comparison : target.compared)
+      for (const std::string& name : comparison.metrics)
+        metrics.push_back({labelled(name.c_str(), target), "", higher_is_better(name)});
   for (const ArrayTaskSpec::Value& value : spec.values)
     metrics.push_back({labelled(loss_of_its_own, value.label), ""});
   return metrics;

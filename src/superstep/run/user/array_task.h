@@ -9,6 +9,7 @@
 #include "superstep/file/source/sample_source.h"
 #include "superstep/run/task.h"
 #include "superstep/run/user/arrays.h"
+#include "superstep/run/user/metrics.h"
 #include "superstep/transform/training/loss.h"
 
 namespace superstep::run {
@@ -21,14 +22,22 @@ struct ArrayTaskSpec {
     Shape shape;          // of one sample where `batched`, else of the whole array
     bool batched = true;  // axis 0 of the array numbers the samples
   };
-  // What one term of the loss compares an output with.
+  // How a term of the loss, and the metrics of it, compare an output with a target.
+  struct Comparison {
+    transform::LossTerm term;
+    std::vector<std::string> metrics;          // run/user/metrics.h
+    std::optional<std::size_t> variance = {};  // position of the output that has it
+    std::optional<std::size_t> mask = {};      // position among the targets of what each element counts
+  };
+  // What the loss takes beside the inputs: what it compares an output with, or what samples or elements
+  // count.
   struct Target {
     std::vector<std::string> names;  // of the array, the first that the file has
     graph::ValueType type;           // of one sample, with an axis 0 of extent 1 where samples have one
-    transform::LossKind kind = transform::LossKind::mse;
-    std::size_t output = 0;    // position among the model's outputs
-    std::int64_t classes = 0;  // of labels: 0 to classes - 1; 0: not labels
-    std::string label;         // in names of metrics; empty where there is only one term
+    std::size_t output = 0;          // position among the model's outputs
+    std::int64_t classes = 0;        // of labels: 0 to classes - 1; 0: not labels
+    std::string label = {};          // in names of metrics; empty where there is only one term
+    std::vector<Comparison> compared = {};  // none of weights and masks
   };
   // An output that is itself a term of the loss: compared with nothing.
   struct Value {
@@ -53,8 +62,7 @@ std::vector<workload::MetricSpec> metrics_of(const ArrayTaskSpec& spec);
 // arrays, or with targets of other shapes, the task has no labels, which is an error where
 // `settings.labels_required`. Throws Error (bad_file) naming file and array.
 //
-// Quality: rmse and mae of each term, or cross_entropy and accuracy (share of labels that have the highest
-// score); of an output that is a loss its mean.
+// Quality: the metrics of each target; of an output that is a loss its mean.
 std::unique_ptr<Task> make_array_task(const ArrayTaskSpec& spec,
                                       std::shared_ptr<const data::SampleSource> source,
                                       const std::string& where, const TaskSettings& settings);

@@ -10,8 +10,10 @@
 
 #include "superstep/base/random.h"
 #include "superstep/base/text.h"
+#include "superstep/base/wildcard.h"
 #include "superstep/file/source/forms.h"
 #include "superstep/file/source/validated.h"
+#include "superstep/transform/training/loss_text.h"
 
 namespace superstep::run {
 namespace {
@@ -20,16 +22,6 @@ constexpr std::int64_t default_batch = 32;
 constexpr std::size_t most_imports = 2;  // a batch, and the one beside it that shows which extents follow it
 constexpr double default_learning_rate = 1e-4;  // of fine-tuning: weights are trained already
 constexpr double default_epochs = 10;
-
-std::vector<std::string> split(std::string_view text, char separator) {
-  std::vector<std::string> parts;
-  for (std::size_t begin = 0; begin <= text.size();) {
-    const std::size_t end = std::min(text.find(separator, begin), text.size());
-    parts.emplace_back(text.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return parts;
-}
 
 std::int64_t extent_from(const std::string& text, const std::string& assignment) {
   std::int64_t value = 0;
@@ -140,9 +132,8 @@ UserModel::UserModel(UserModelSettings settings)
   for (const std::string& text : settings_.bounds) bounds_.push_back(bound_from(text));
   bind_to_data();
   find_ports();
-  loss_.terms.clear();
-  for (const std::string& term : split(settings_.loss.empty() ? "mse" : settings_.loss, ','))
-    loss_.terms.push_back(parse_term(term));
+  loss_.terms = transform::loss_from_text(settings_.loss);
+  for (transform::LossTerm& term : loss_.terms) settle(term);
   describe();
 }
 
@@ -153,10 +144,10 @@ data::SourceRequest UserModel::wanted_data() const {
   for (const onnx::Port& port : model_.inputs())
     if (const auto row = known_row(port, settings_.shapes))
       request.wanted.push_back({.name = port.name, .type = stored_type(port), .row = *row});
-  if (model_.outputs().empty() || settings_.loss.find_first_of(":,") != std::string::npos) return request;
-  const onnx::Port& output = model_.outputs().front();
-  std::optional<Shape> row = known_row(output, {});
-  const bool classes = settings_.loss == "cross_entropy";
+  const std::vector<transform::LossTerm> terms = transform::loss_from_text(settings_.loss);
+  if (model_.outputs().empty() || terms.size() > 1 || !terms.front().output.empty()) return request;
+  std::optional<Shape> row = known_row(model_.outputs().front(), {});
+  const bool classes = transform::takes_labels(terms.front().kind);
   if (classes) row = !row || row->rank() < 2 ? Shape{} : without_first(*row);
   if (!row) return request;
   const ElementType bytes = row->rank() == 0 ? ElementType::i64 : ElementType::u8;
@@ -325,7 +316,29 @@ onnx::Model::WithInitializers UserModel::imported(std::int64_t batch) const {
   if (found != latest.end()) return found->second;
   if (latest.size() == most_imports) latest.erase(latest.begin());
   latest.emplace_back(batch, model_.import_with_initializers(options(batch)));
+  keep_values(latest.back().second.graph);
   return latest.back().second;
+}
+
+// Makes outputs of what is asked for: of computed values by their names, and of all that a node of a name
+// gives.
+void UserModel::keep_values(graph::Graph& graph) const {
+  for (const std::string& pattern : settings_.keep) {
+    std::vector<std::string> names;
+    std::vector<graph::ValueId> found;
+    for (const graph::Node& node : graph.nodes())
+      for (const graph::ValueId id : node.outputs) {
+        if (!id.valid()) continue;
+        names.push_back(graph.value(id).name);
+        if (fits(pattern, names.back()) || fits(pattern, node.name)) found.push_back(id);
+        if (!node.name.empty()) names.push_back(node.name);
+      }
+    if (found.empty())
+      throw Error(ErrorCode::invalid_argument, "no value and no node of the model has this name",
+                  "--keep " + pattern, unknown_name_hint(pattern, names));
+    for (const graph::ValueId id : found)
+      if (!graph.find_output(graph.value(id).name).valid()) graph.add_output(graph.value(id).name, id);
+  }
 }
 
 graph::Graph UserModel::build(std::int64_t batch) const {
@@ -393,36 +406,29 @@ bool UserModel::has_rows(const std::string& output, const Shape& shape, std::int
   return fixed_batch_ > 0 ? shape.rank() > 0 && shape[0] == batch : rows_.contains(output);
 }
 
-// "KIND" of the only output, or "KIND:OUTPUT".
-transform::LossTerm UserModel::parse_term(std::string_view text) const {
-  const std::size_t colon = text.find(':');
-  if (text.substr(0, colon).empty())
-    throw Error(ErrorCode::invalid_argument, "a term has no loss", "--loss " + settings_.loss,
-                fmt::format("write KIND:OUTPUT,KIND:OUTPUT, as in mse:{}", outputs_.front().name));
-  transform::LossTerm term;
-  term.kind = transform::loss_kind_from_name(text.substr(0, colon));
-  if (colon == std::string_view::npos) {
-    if (!settings_.loss.empty() && outputs_.size() > 1)
-      throw Error(ErrorCode::invalid_argument, fmt::format("the model has {} outputs", outputs_.size()),
-                  "--loss " + settings_.loss,
-                  fmt::format("say which: --loss {}:{}", text, outputs_.front().name));
+// The outputs of a term, and the names of what it is compared with.
+void UserModel::settle(transform::LossTerm& term) const {
+  if (!term.output.empty()) {
+    term.target = "target." + term.output;
+    output_of(term.output);
+  } else if (!settings_.loss.empty() && outputs_.size() > 1) {
+    throw Error(ErrorCode::invalid_argument, fmt::format("the model has {} outputs", outputs_.size()),
+                "--loss " + settings_.loss,
+                fmt::format("say which: --loss {}:{}", settings_.loss, outputs_.front().name));
+  } else {
     term.output = outputs_.front().name;
-    return term;
   }
-  term.output = text.substr(colon + 1);
-  term.target = "target." + term.output;
-  output_of(term);
-  return term;
+  if (!term.variance.empty()) output_of(term.variance);
 }
 
-const UserModel::Port& UserModel::output_of(const transform::LossTerm& term) const {
+const UserModel::Port& UserModel::output_of(const std::string& name, const std::string& where) const {
   std::vector<std::string> names;
   for (const Port& output : outputs_) {
-    if (output.name == term.output) return output;
+    if (output.name == name) return output;
     names.push_back(output.name);
   }
-  throw Error(ErrorCode::invalid_argument, "the model has no such output", "--loss " + settings_.loss,
-              unknown_name_hint(term.output, names));
+  throw Error(ErrorCode::invalid_argument, "the model has no such output",
+              where.empty() ? "--loss " + settings_.loss : where, unknown_name_hint(name, names));
 }
 
 // As large as the training samples allow.
@@ -462,29 +468,91 @@ ArrayTaskSpec UserModel::task_spec() const {
     const workload::PortSpec& input = workload_.inputs[i];
     spec.inputs.push_back({input.name, input.element, input.shape, inputs_[i].batched});
   }
+  const std::vector<MetricChoice> chosen = metrics_from_text(settings_.metrics);
   for (const transform::LossTerm& term : loss_.terms) {
-    const Port& output = output_of(term);
+    const Port& output = output_of(term.output);
     if (!one_a_call_ && !output.batched) continue;  // of a whole batch: open_task() says so
-    const auto place = static_cast<std::size_t>(&output - outputs_.data());
-    if (!transform::needs_target(term.kind)) {
-      spec.values.push_back({place, loss_.terms.size() > 1 ? output.name : std::string()});
-      continue;
-    }
-    ArrayTaskSpec::Target target{
-        .names = {"target", output.name}, .type = output.type, .kind = term.kind, .output = place};
-    if (term.kind == transform::LossKind::cross_entropy && output.type.shape.rank() < 2)
-      continue;  // no quality of something that cannot be trained: make_training_step says why
-    target.type = transform::target_type(term.kind, output.type);
-    if (term.kind == transform::LossKind::cross_entropy) target.classes = output.type.shape[1];
-    if (!term.target.starts_with("target.")) {
-      spec.targets.push_back(std::move(target));
-      continue;
-    }
-    target.names = {term.target, output.name};
-    target.label = output.name;
-    spec.targets.push_back(std::move(target));
+    // No quality of something that cannot be trained: make_training_step says why.
+    if (transform::takes_labels(term.kind) && output.type.shape.rank() < 2) continue;
+    if (transform::needs_target(term.kind))
+      add_targets(term, chosen, spec);
+    else
+      spec.values.push_back({position_of(output), loss_.terms.size() > 1 ? output.name : std::string()});
   }
+  require_chosen(chosen, spec);
   return spec;
+}
+
+std::size_t UserModel::position_of(const Port& output) const {
+  return static_cast<std::size_t>(&output - outputs_.data());
+}
+
+// What a term compares an output with, then what samples count and what elements count: in the order in which
+// the training step asks for them (transform/training/append_loss.cpp), each name once.
+void UserModel::add_targets(const transform::LossTerm& term, const std::vector<MetricChoice>& chosen,
+                            ArrayTaskSpec& spec) const {
+  const Port& output = output_of(term.output);
+  const auto place_of = [&](const std::string& name, const graph::ValueType& type) {
+    const auto known =
+        std::ranges::find(spec.targets, name, [](const auto& each) { return each.names.front(); });
+    if (known != spec.targets.end()) return static_cast<std::size_t>(known - spec.targets.begin());
+    spec.targets.push_back({.names = {name}, .type = type, .output = position_of(output)});
+    return spec.targets.size() - 1;
+  };
+  const bool named = term.target.starts_with("target.");
+  const std::size_t place = place_of(term.target, transform::target_type(term.kind, output.type));
+  if (!term.sample_weights.empty())
+    place_of(term.sample_weights, transform::sample_weights_type(output.type));
+  ArrayTaskSpec::Comparison comparison{.term = term, .metrics = {}};
+  if (!term.mask.empty()) comparison.mask = place_of(term.mask, transform::mask_type(term.kind, output.type));
+  if (!term.variance.empty()) comparison.variance = position_of(output_of(term.variance));
+  ArrayTaskSpec::Target& target = spec.targets[place];
+  target.names = {term.target, output.name};
+  if (named) target.label = output.name;
+  if (transform::takes_labels(term.kind))
+    target.classes =
+        output.type
+            .shape[term.kind == transform::LossKind::token_cross_entropy ? output.type.shape.rank() - 1 : 1];
+  comparison.metrics = metrics_of_term(term, chosen, target);
+  target.compared.push_back(std::move(comparison));
+}
+
+// Those that were chosen of it, else the usual ones; each once where several terms compare the same.
+std::vector<std::string> UserModel::metrics_of_term(const transform::LossTerm& term,
+                                                    const std::vector<MetricChoice>& chosen,
+                                                    const ArrayTaskSpec::Target& target) const {
+  const std::vector<std::string> known = metrics_for(term.kind);
+  std::vector<std::string> names = chosen.empty() ? default_metrics(term.kind) : std::vector<std::string>{};
+  for (const MetricChoice& choice : chosen)
+    if (std::ranges::find(known, choice.name) != known.end() &&
+        (choice.output.empty() || choice.output == term.output))
+      names.push_back(choice.name);
+  std::erase_if(names, [&](const std::string& name) {
+    return std::ranges::any_of(target.compared, [&](const ArrayTaskSpec::Comparison& before) {
+      return std::ranges::find(before.metrics, name) != before.metrics.end();
+    });
+  });
+  return names;
+}
+
+// That each metric that was chosen is one of some term.
+void UserModel::require_chosen(const std::vector<MetricChoice>& chosen, const ArrayTaskSpec& spec) const {
+  for (const MetricChoice& choice : chosen) {
+    if (!choice.output.empty()) output_of(choice.output, "--metrics " + settings_.metrics);
+    std::vector<std::string> known;
+    bool found = false;
+    for (const ArrayTaskSpec::Target& target : spec.targets)
+      for (const ArrayTaskSpec::Comparison& comparison : target.compared) {
+        if (!choice.output.empty() && choice.output != comparison.term.output) continue;
+        for (const std::string& name : metrics_for(comparison.term.kind)) known.push_back(name);
+        found = found || std::ranges::find(comparison.metrics, choice.name) != comparison.metrics.end();
+      }
+    if (found) continue;
+    throw Error(
+        ErrorCode::invalid_argument, fmt::format("'{}' is no metric of what this loss compares", choice.name),
+        "--metrics " + settings_.metrics,
+        known.empty() ? "its loss is an output: its mean is the metric" : "there are: " + join(known, ", "));
+  }
 }
 
 NamedTensors UserModel::random_inputs(std::int64_t samples, std::uint64_t seed) const {
@@ -505,7 +573,7 @@ NamedTensors UserModel::random_inputs(std::int64_t samples, std::uint64_t seed) 
 
 void UserModel::require_trainable() const {
   for (const transform::LossTerm& term : loss_.terms) {
-    const Port& output = output_of(term);
+    const Port& output = output_of(term.output);
     if (one_a_call_ || output.batched) continue;
     const bool number = output.type.shape.rank() == 0;
     throw Error(ErrorCode::unsupported,

@@ -28,8 +28,11 @@ struct UserModelSettings {
   std::filesystem::path file;
   std::vector<std::string> shapes;  // "x=-1,3,224,224": an input (-1: as the file or the data say);
                                     // "length=64": a symbol
+  std::vector<std::string> keep =
+      {};  // values, or nodes, by name, * and ? in it: outputs beside the model's own
   std::vector<std::string> bounds;  // "NODE=100", "*=all": how long results may be whose length the data say
-  std::string loss;                 // "mse", "cross_entropy", or terms: "mse:position,l1:width"; empty: mse
+  std::string loss = {};            // transform/training/loss_text.h: "mse:position,l1:width"; empty: mse
+  std::string metrics = {};         // run/user/metrics.h; empty: those of the loss
   onnx::TrainChoice choice;    // initialisers that are trained beside the weights, and weights that are not
   std::filesystem::path data;  // arrays by the names of the inputs and of the targets; may be empty
   std::filesystem::path validation = {};  // the same of the samples that validate; empty: a fifth of `data`
@@ -109,9 +112,17 @@ class UserModel {
   void bind(const std::string& assignment);
   void bind_to_data();
   void find_ports();
+  void keep_values(graph::Graph& graph) const;
   void describe();
-  transform::LossTerm parse_term(std::string_view text) const;
-  const Port& output_of(const transform::LossTerm& term) const;
+  void settle(transform::LossTerm& term) const;
+  const Port& output_of(const std::string& name, const std::string& where = {}) const;
+  std::size_t position_of(const Port& output) const;
+  void add_targets(const transform::LossTerm& term, const std::vector<MetricChoice>& chosen,
+                   ArrayTaskSpec& spec) const;
+  std::vector<std::string> metrics_of_term(const transform::LossTerm& term,
+                                           const std::vector<MetricChoice>& chosen,
+                                           const ArrayTaskSpec::Target& target) const;
+  void require_chosen(const std::vector<MetricChoice>& chosen, const ArrayTaskSpec& spec) const;
   ArrayTaskSpec task_spec() const;
   NamedTensors random_inputs(std::int64_t samples, std::uint64_t seed) const;
 

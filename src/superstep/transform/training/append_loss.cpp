@@ -59,9 +59,16 @@ Var AppendedLoss::target(const std::string& name, const graph::ValueType& type) 
 Var AppendedLoss::term(const LossTerm& term) {
   const Var output = model_output(term.output);
   if (!needs_target(term.kind)) return build_loss(term, output, {});
-  for (const auto& [name, var] : targets_)
-    if (name == term.target) return build_loss(term, output, var);
-  return build_loss(term, output, new_target(term.target, target_type(term.kind, output.type())));
+  // Those of the same name are shared: of a wrong type they are refused where they are compared.
+  const auto shared = std::ranges::find(targets_, term.target, [](const auto& known) { return known.first; });
+  const Var truth = shared != targets_.end() ? shared->second
+                                             : new_target(term.target, target_type(term.kind, output.type()));
+  LossExtras extras;
+  if (term.kind == LossKind::gaussian_nll) extras.variance = model_output(term.variance);
+  if (!term.sample_weights.empty())
+    extras.sample_weights = target(term.sample_weights, sample_weights_type(output.type()));
+  if (!term.mask.empty()) extras.mask = target(term.mask, mask_type(term.kind, output.type()));
+  return build_loss(term, output, truth, extras);
 }
 
 Var AppendedLoss::own(const BuildLoss& build) {

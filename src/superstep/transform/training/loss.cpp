@@ -10,24 +10,36 @@
 #include "superstep/op/move/view.h"
 #include "superstep/op/rows/reduction.h"
 #include "superstep/op/rows/softmax.h"
+#include "superstep/transform/training/loss_values.h"
 
 namespace superstep::transform {
 namespace {
 
 using op::Var;
 
-const std::vector<std::string> names = {"mse",   "l1",  "huber", "cross_entropy", "token_cross_entropy",
-                                        "value", "dice"};
+const std::vector<std::string> names = {"mse",
+                                        "l1",
+                                        "huber",
+                                        "cross_entropy",
+                                        "token_cross_entropy",
+                                        "value",
+                                        "dice",
+                                        "smooth_l1",
+                                        "log_cosh",
+                                        "bce",
+                                        "bce_with_logits",
+                                        "focal",
+                                        "nll",
+                                        "kl_div",
+                                        "poisson_nll",
+                                        "gaussian_nll",
+                                        "cosine",
+                                        "tversky"};
 
-Var huber(Var difference, double delta) {
-  const Var size = op::abs(difference);
-  const Var near = difference * difference * 0.5, far = (size - delta / 2) * delta;
-  return op::reduce_mean(
-      op::where(op::less_or_equal(size, size.builder().scalar(size.element(), delta)), near, far));
-}
+Var smallest(Var like) { return like.builder().scalar(like.element(), 1e-30); }
 
-// Scores [N, C, ...], labels [N, ...]. Of plain operators, and divided by the static number of labels: the
-// part of a batch that a target works on has a mean of its own.
+// Of plain operators, and divided by the static number of labels: the part of a batch that a target works on
+// has a mean of its own.
 Var cross_entropy(Var scores, Var labels, double smoothing) {
   const Var logarithms = op::log_softmax(scores, 1);
   const Var chosen = -op::reduce_mean(op::gather_elements(logarithms, op::unsqueeze(labels, {1}), 1));
@@ -56,6 +68,41 @@ Var dice(Var output, Var target) {
   return 1.0 - (both * 2.0 + 1.0) / (either + 1.0);
 }
 
+Var tversky(const LossTerm& term, Var output, Var target) {
+  const Var both = sum_of_batch(output * target);
+  const Var invented = sum_of_batch(output * (1.0 - target)), missed = sum_of_batch((1.0 - output) * target);
+  const Var all = both + invented * term.alpha.value_or(0.5) + missed * term.beta.value_or(0.5);
+  return 1.0 - (both + 1.0) / (all + 1.0);
+}
+
+// Weights of samples along the first axis of what is averaged.
+Var weighted(Var values, Var weights) {
+  std::vector<std::int64_t> others;
+  for (std::int64_t axis = 1; axis < values.shape().rank(); ++axis) others.push_back(axis);
+  return values * (others.empty() ? weights : op::unsqueeze(weights, others));
+}
+
+// The mean of `values`; where they count differently, divided by the sum of what they count over the batch. A
+// batch of which nothing counts gives zero.
+Var averaged(Var values, Var counts, const LossExtras& extras) {
+  if (extras.mask.valid()) {
+    counts = counts.valid() ? counts * extras.mask : extras.mask;
+    values = values * extras.mask;
+  }
+  if (extras.sample_weights.valid()) values = weighted(values, extras.sample_weights);
+  if (!counts.valid()) return op::reduce_mean(values);
+  return sum_of_batch(values) / op::max(sum_of_batch(counts), smallest(values));
+}
+
+Var of_labels(const LossTerm& term, Var output, Var labels, const LossExtras& extras) {
+  const bool plain =
+      term.class_weights.empty() && !term.ignored && !extras.mask.valid() && !extras.sample_weights.valid();
+  if (plain && term.kind == LossKind::cross_entropy) return cross_entropy(output, labels, term.smoothing);
+  const LabelValues each =
+      label_values(term, term.kind == LossKind::nll ? output : op::log_softmax(output, 1), labels);
+  return averaged(each.values, each.counts, extras);
+}
+
 // Where the output has a row for each sample, the mark means nothing.
 Var value(const LossTerm& term, Var output) {
   if (!is_floating(output.element()))
@@ -66,15 +113,15 @@ Var value(const LossTerm& term, Var output) {
   return loss.shape().rank() == 0 ? loss : op::reduce_mean(loss);
 }
 
-Var of_difference(const LossTerm& term, Var difference) {
-  if (term.kind == LossKind::l1) return op::reduce_mean(op::abs(difference));
-  if (term.kind == LossKind::huber) return huber(difference, term.delta);
-  return op::reduce_mean(difference * difference);
-}
-
 }  // namespace
 
 bool needs_target(LossKind kind) { return kind != LossKind::value; }
+
+bool takes_labels(LossKind kind) {
+  return kind == LossKind::cross_entropy || kind == LossKind::token_cross_entropy || kind == LossKind::nll;
+}
+
+bool is_of_whole_batch(LossKind kind) { return kind == LossKind::dice || kind == LossKind::tversky; }
 
 const char* name_of(LossKind kind) { return names[static_cast<std::size_t>(kind)].c_str(); }
 
@@ -86,32 +133,40 @@ LossKind loss_kind_from_name(std::string_view name) {
 }
 
 graph::ValueType target_type(LossKind kind, const graph::ValueType& output) {
-  if (kind == LossKind::token_cross_entropy) {
-    if (output.shape.rank() < 2)
-      throw Error(ErrorCode::bad_graph,
-                  fmt::format("token_cross_entropy takes scores [N, ..., classes], not {}",
-                              graph::to_string(output)));
-    return {ElementType::i64, Shape(std::vector<std::int64_t>(output.shape.begin(), output.shape.end() - 1))};
-  }
-  if (kind != LossKind::cross_entropy) return output;
+  if (!takes_labels(kind)) return output;
+  const bool last = kind == LossKind::token_cross_entropy;
   if (output.shape.rank() < 2)
-    throw Error(ErrorCode::bad_graph, fmt::format("cross_entropy takes scores [N, classes, ...], not {}",
-                                                  graph::to_string(output)));
+    throw Error(ErrorCode::bad_graph,
+                fmt::format("{} takes scores {}, not {}", name_of(kind),
+                            last ? "[N, ..., classes]" : "[N, classes, ...]", graph::to_string(output)));
   std::vector<std::int64_t> extents = output.shape.extents();
-  extents.erase(extents.begin() + 1);
+  extents.erase(last ? extents.end() - 1 : extents.begin() + 1);
   return {ElementType::i64, Shape(extents)};
 }
 
-Var build_loss(const LossTerm& term, Var output, Var target) {
+graph::ValueType mask_type(LossKind kind, const graph::ValueType& output) {
+  if (takes_labels(kind)) return {output.element, target_type(kind, output).shape};
+  std::vector<std::int64_t> extents = output.shape.extents();
+  if (kind == LossKind::kl_div) extents.resize(std::min<std::size_t>(extents.size(), 1));
+  if (kind == LossKind::cosine && extents.size() > 1) extents.erase(extents.begin() + 1);
+  return {output.element, Shape(extents)};
+}
+
+graph::ValueType sample_weights_type(const graph::ValueType& output) {
+  return {output.element, Shape{output.shape.rank() == 0 ? 1 : output.shape[0]}};
+}
+
+Var build_loss(const LossTerm& term, Var output, Var target, const LossExtras& extras) {
   if (term.kind == LossKind::value) return value(term, output);
   if (const graph::ValueType expected = target_type(term.kind, output.type()); target.type() != expected)
     throw Error(ErrorCode::bad_graph,
                 fmt::format("the target of {} is {}, expected {}", name_of(term.kind),
                             graph::to_string(target.type()), graph::to_string(expected)));
-  if (term.kind == LossKind::cross_entropy) return cross_entropy(output, target, term.smoothing);
   if (term.kind == LossKind::token_cross_entropy) return token_cross_entropy(output, target);
+  if (takes_labels(term.kind)) return of_labels(term, output, target, extras);
   if (term.kind == LossKind::dice) return dice(output, target);
-  return of_difference(term, output - target);
+  if (term.kind == LossKind::tversky) return tversky(term, output, target);
+  return averaged(loss_values(term, output, target, extras.variance), {}, extras);
 }
 
 }  // namespace superstep::transform

@@ -285,6 +285,7 @@ struct TrainingSettings {
   std::string monitor;  // the metric that both watch, and the best weights are kept by; empty: the first
   // Of an ONNX file, what quality is measured by (docs/losses.md): "r2,mae", "auc:mask"; empty: by its loss.
   std::string metrics;
+  std::string loss_scale;  // of precision "f16": "dynamic", "dynamic:1024" or "1024"; empty: dynamic
   double average = 0;      // decay of averages of the weights, which validate and are served; 0: the recipe's
   bool augment = true;     // where the data allow it
   bool crop = false;       // of pictures that are larger than the model's the middle is taken

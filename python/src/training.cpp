@@ -41,6 +41,7 @@ TrainingSettings settings_of(nb::dict given) {
   settings.patience = setting<int>(given, "patience");
   settings.monitor = setting<std::string>(given, "monitor");
   settings.metrics = setting<std::string>(given, "metrics");
+  settings.loss_scale = setting<std::string>(given, "loss_scale");
   settings.average = setting<double>(given, "average");
   settings.augment = setting<bool>(given, "augment");
   settings.crop = setting<bool>(given, "crop");

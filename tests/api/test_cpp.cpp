@@ -302,7 +302,8 @@ TEST_F(Api, WhatIsWrongIsSaid) {
   EXPECT_EQ(code_of([&] { (void)model.compile({.batch = 0}); }, "batch"), ErrorCode::invalid_argument);
   EXPECT_EQ(code_of([&] { (void)model.compile({.precision = "int8"}); }, model.inputs()[0].name),
             ErrorCode::invalid_argument);
-  EXPECT_EQ(code_of([&] { (void)model.trainer({.precision = "f16"}); }, "f16"), ErrorCode::invalid_argument);
+  EXPECT_EQ(code_of([&] { (void)model.trainer({.precision = "int8"}); }, "int8"),
+            ErrorCode::invalid_argument);
   Session session = model.compile();
   EXPECT_EQ(code_of([&] { (void)session.run(std::vector<Tensor>{}); }, "1 inputs are needed, 0 are given"),
             ErrorCode::invalid_argument);

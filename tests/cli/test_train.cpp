@@ -103,6 +103,31 @@ TEST_F(Train, SameSeedSameBits) {
   EXPECT_NE(std::memcmp(weight.bytes(), other.bytes(), weight.byte_count()), 0);
 }
 
+// On f16 it learns what it learns in f32, the scale is kept, and a run that goes on has the same bits.
+TEST_F(Train, OnHalvesWithAScaledLoss) {
+  const Outcome half = train("--precision f16 --out half --json half.json");
+  ASSERT_EQ(half.code, 0) << half.errors;
+  ASSERT_EQ(train("--out whole --json whole.json").code, 0);
+  const auto loss_of = [&](const char* file) {
+    return nlohmann::json::parse(content_of(folder_ / file))
+        .at("metrics")
+        .at("loss")
+        .at("value")
+        .get<double>();
+  };
+  EXPECT_NE(loss_of("half.json"), loss_of("whole.json"));
+  EXPECT_NEAR(loss_of("half.json"), loss_of("whole.json"), 0.05 * loss_of("whole.json"));
+  expect_says(content_of(folder_ / "half" / "metrics.jsonl"), "\"loss_scale\":65536.0");
+  expect_says(content_of(folder_ / "half" / "metrics.jsonl"), "\"skipped_steps\":0.0");
+  ASSERT_EQ(train("--precision f16 --steps 20 --out again").code, 0);
+  ASSERT_EQ(run("train braggnn --resume again --epochs 3").code, 0);
+  expect_same_states(folder_ / "half", folder_ / "again");
+  ASSERT_EQ(run("infer braggnn --weights half --input peaks.h5 --output positions.h5").code, 0);
+  expect_refused(folder_, "train mlp --loss-scale 1024 --no-out", 2, {"--loss-scale 1024", "is of f16"});
+  expect_refused(folder_, "train mlp --precision f16 --loss-scale 0 --no-out", 2,
+                 {"--loss-scale 0", "dynamic:1024"});
+}
+
 pid_t start_program(const fs::path& folder, const std::vector<std::string>& arguments) {
   const pid_t child = fork();
   if (child != 0) return child;

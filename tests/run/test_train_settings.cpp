@@ -15,7 +15,8 @@ using nlohmann::json;
 // Nothing as it is by default.
 const TrainSettings unusual{.workload = "model.onnx",
                             .target = "reference",
-                            .precision = "bf16",
+                            .precision = "f16",
+                            .loss_scale = "dynamic:512",
                             .recipe = "published",
                             .model_options = {"size=32", "width=4"},
                             .shapes = {"x=-1,3"},
@@ -67,7 +68,7 @@ TEST(TrainSettingsFile, EveryMemberComesBack) {
 TEST(TrainSettingsFile, OlderFilesAreRead) {
   json older = to_json(unusual);
   for (const char* later :
-       {"shapes", "train", "freeze", "loss", "metrics", "memory_limit", "batch_norm_span",
+       {"shapes", "train", "freeze", "loss", "metrics", "loss_scale", "memory_limit", "batch_norm_span",
         "recipe", "gradient", "weights", "schedule", "patience", "monitor", "average", "devices", "shard"})
     older.erase(later);
   const TrainSettings found = train_settings_from_json(older);
@@ -98,7 +99,8 @@ TEST(TrainSettingsFile, WhatIsMissingOrOfAnotherKindIsRefused) {
                                     {"precision", "f23"},
                                     {"workload", "bragnn"},
                                     {"loss", "mze:y"},
-                                    {"metrics", "r3"}}) {
+                                    {"metrics", "r3"},
+                                    {"loss_scale", "-1"}}) {
     json damaged = whole;
     damaged[name] = value;
     expect_error(ErrorCode::bad_file, {"is not the configuration of a run", "config.json"},

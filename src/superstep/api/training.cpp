@@ -44,6 +44,7 @@ run::TrainSettings settings_of(const TrainingSettings& given) {
   settings.patience = given.patience;
   settings.monitor = given.monitor;
   settings.metrics = given.metrics;
+  settings.loss_scale = given.loss_scale;
   settings.average = given.average;
   settings.seed = given.settings.seed;
   if (!given.until_metric.empty()) settings.until = run::Until{given.until_metric, given.until_value};

@@ -297,9 +297,15 @@ void declare_model(CLI::App& command, run::TrainSettings& settings) {
   command.add_option("--on", settings.target, "where to train: superstep list targets")
       ->type_name("TARGET")
       ->capture_default_str();
-  command.add_option("--precision", settings.precision, "f32, or bf16 with f32 master weights")
+  command
+      .add_option("--precision", settings.precision,
+                  "f32, or products on bf16 or f16 with f32 master weights")
       ->type_name("TYPE")
       ->capture_default_str();
+  command
+      .add_option("--loss-scale", settings.loss_scale,
+                  "f16: what the loss is multiplied by: dynamic, dynamic:1024, or 1024 (default: dynamic)")
+      ->type_name("SCALE");
   command
       .add_option("--recipe", settings.recipe,
                   "quick, or published as its authors trained it: superstep list recipes; other options "

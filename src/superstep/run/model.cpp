@@ -13,6 +13,7 @@
 #include "superstep/onnx/writer.h"
 #include "superstep/op/core/definition.h"
 #include "superstep/run/train/schedule_text.h"
+#include "superstep/target/pjrt/pjrt.h"
 #include "superstep/transform/model_passes.h"
 #include "superstep/transform/pipeline.h"
 #include "superstep/transform/training/sampled_dropout.h"
@@ -104,11 +105,22 @@ graph::Graph build(const workload::Workload& workload, const TrainSettings& sett
   return workload::build_model(workload, batch, settings.model_options, settings.seed);
 }
 
+// Of f16 alone: the other types have the range of f32.
+transform::LossScale loss_scale_of(const TrainSettings& settings) {
+  if (settings.precision != "f16" && !settings.loss_scale.empty())
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("is of f16, and this trains in {}", settings.precision),
+                fmt::format("--loss-scale {}", settings.loss_scale), "add --precision f16, or leave it away");
+  if (settings.precision != "f16") return {};
+  return transform::loss_scale_from_text(settings.loss_scale.empty() ? "dynamic" : settings.loss_scale);
+}
+
 transform::Pass training_step_of(const workload::Recipe& recipe, const TrainSettings& settings) {
   return transform::training_step_pass(recipe.loss, recipe.optimizer,
                                        {.seed = settings.seed,
                                         .average = recipe.average,
                                         .joint_statistics = settings.batch_norm_span > 1,
+                                        .loss_scale = loss_scale_of(settings),
                                         .gradient = transform::gradient_mode_from_text(settings.gradient)});
 }
 
@@ -211,9 +223,6 @@ target::GraphAtBatch Model::as_described() const {
 }
 
 std::vector<transform::Pass> Model::passes(bool training, const target::Target* on) const {
-  if (training && settings_.precision == "f16")
-    throw Error(ErrorCode::invalid_argument, "f16 is for inference: gradients below 6e-8 are zero in it",
-                "--precision", "train in f32 or bf16, and serve the run in f16");
   std::vector<transform::Pass> passes;
   const ElementType precision = element_of_precision(settings_.precision);
   transform::ProductsKept kept;
@@ -221,7 +230,12 @@ std::vector<transform::Pass> Model::passes(bool training, const target::Target* 
     kept = [on](const graph::Graph& model, const transform::AutocastOptions& options) {
       return on->slow_in_bf16(model, options);
     };
-  if (precision != ElementType::f32)
+  // Devices behind a plug-in multiply f16; processors compute the same numbers in f32, which they are fast
+  // at.
+  const bool on_device = on && target::pjrt::find_device_target(on->name());
+  if (training && precision == ElementType::f16 && !on_device)
+    passes.push_back(transform::round_products_pass());
+  else if (precision != ElementType::f32)
     passes.push_back(transform::autocast_pass(precision, training, std::move(kept)));
   if (training) passes.push_back(training_step_of(recipe(), settings_));
   return passes;
@@ -240,6 +254,10 @@ target::GraphAtBatch Model::training_step(const target::Target* on) const {
 }
 
 target::GraphAtBatch Model::gradient_step(const target::Target* on) const {
+  if (settings_.precision == "f16")
+    throw Error(ErrorCode::invalid_argument,
+                "gradients below 6e-8 are zero in f16 where no loss scale goes with them", "precision",
+                "take gradients in f32 or bf16, or train in f16 by a whole step");
   std::vector<transform::Pass> all = passes(true, on);
   all.back() = transform::gradient_step_pass(recipe().loss, {.seed = settings_.seed});
   return graphs(on, std::move(all));

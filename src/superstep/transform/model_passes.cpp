@@ -5,6 +5,7 @@
 #include "superstep/base/error.h"
 #include "superstep/transform/expand.h"
 #include "superstep/transform/passes.h"
+#include "superstep/transform/precision/round_products.h"
 #include "superstep/transform/training/over_parts.h"
 
 namespace superstep::transform {
@@ -64,6 +65,13 @@ Pass training_step_pass(LossSpec loss, OptimizerSpec optimizer, TrainingStepOpti
           .summary = "loss, gradients and optimizer behind the model",
           .required = "without it there is nothing to train by",
           .rounding = Pass::other_results};
+}
+
+Pass round_products_pass() {
+  return {.name = "round_products",
+          .run = rebuild([](const graph::Graph& model) { return round_products(model); }),
+          .summary = "operands and results of products rounded to f16",
+          .rounding = reduced_rounding};
 }
 
 Pass loss_gradient_pass(std::vector<LossTerm> terms, LossGradientOptions options) {

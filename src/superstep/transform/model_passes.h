@@ -32,6 +32,8 @@ Pass quantize_pass(RangeTable ranges, std::function<QuantizeOptions(const graph:
 Pass training_step_pass(LossSpec loss, OptimizerSpec optimizer, TrainingStepOptions options = {});
 
 // transform/training/loss_gradient.h
+// Products on f16 as processors of f32 compute them (transform/precision/round_products.h).
+Pass round_products_pass();
 Pass loss_gradient_pass(std::vector<LossTerm> terms, LossGradientOptions options = {});
 
 // make_gradient_step() of transform/training/training_step.h

@@ -386,6 +386,14 @@ class Training {
     return found;
   }
 
+  // Of f16: what its loss is multiplied by now, and the steps whose gradients were not finite.
+  std::vector<Metric> scale_metrics() const {
+    if (settings_.precision != "f16") return {};
+    const auto of_state = [&](const char* name) { return executable_->state(name).at(0); };
+    return {{.name = "loss_scale", .value = of_state("loss_scale"), .unit = ""},
+            {.name = "skipped_steps", .value = of_state("loss_scale.skipped"), .unit = "steps"}};
+  }
+
   // Evaluates before it writes anything: what is stopped in between is done again as a whole.
   void end_epoch(Progress& progress) {
     const std::int64_t epoch = state_.step / batches_;
@@ -399,6 +407,7 @@ class Training {
               {"loss", state_.mean_loss()},
               {"learning_rate", rate_of(state_.step - 1)}};
     line["throughput"] = epoch_throughput();
+    for (const Metric& metric : scale_metrics()) line[metric.name] = metric.value;
     for (const Metric& metric : quality_) line[metric.name] = metric.value;
     line.update(points);
     epoch_losses_.push_back(line["loss"]);
@@ -519,6 +528,7 @@ class Training {
     const json points = ends_within ? curve_points(state_.step / batches_) : json::object();
     const HoldEnd until_it_is_written;
     add_speed(report, waited);
+    for (Metric& metric : scale_metrics()) report.metrics.push_back(std::move(metric));
     report.metrics.push_back({.name = "loss", .value = told_loss(), .unit = ""});
     for (const Metric& metric : quality_) report.metrics.push_back(metric);
     observer_.finished();

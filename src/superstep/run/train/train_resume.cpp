@@ -32,6 +32,7 @@ constexpr auto kept_options = std::to_array<std::pair<std::string_view, const ch
     {"--shard", "shard"},
     {"--on", "backend"},
     {"--precision", "precision"},
+    {"--loss-scale", "loss_scale"},
     {"--recipe", "recipe"},
     {"--optimizer", "optimizer"},
     {"--loss", "loss"},

@@ -35,6 +35,7 @@ json to_json(const TrainSettings& s) {
               {"workload", s.workload},
               {"backend", s.target},  // what targets were called when the format was published
               {"precision", s.precision},
+              {"loss_scale", s.loss_scale},
               {"recipe", s.recipe},
               {"model_options", s.model_options},
               {"shapes", s.shapes},
@@ -96,6 +97,7 @@ TrainSettings train_settings_from_json(const json& object) {
     s.workload = object.at("workload");
     s.target = object.at("backend");
     s.precision = object.at("precision");
+    s.loss_scale = object.value("loss_scale", "");  // absent from older files
     s.recipe = object.value("recipe", "quick");     // absent from older files, when there was no other
     s.model_options = object.at("model_options").get<std::vector<std::string>>();
     s.shapes = object.value("shapes", std::vector<std::string>{});
@@ -160,6 +162,7 @@ void require_sound(const TrainSettings& settings) {
     throw Error(ErrorCode::invalid_argument,
                 "must be above 0 and below 1: averages that forget nothing never learn",
                 fmt::format("--ema {:g}", settings.average));
+  if (!settings.loss_scale.empty()) static_cast<void>(transform::loss_scale_from_text(settings.loss_scale));
   if (settings.patience < 0)
     throw Error(ErrorCode::invalid_argument, "must be 1 or more",
                 fmt::format("--patience {}", settings.patience));

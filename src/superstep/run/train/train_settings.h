@@ -16,7 +16,8 @@ namespace superstep::run {
 struct TrainSettings {
   std::string workload;  // of the zoo, or a model file (.onnx)
   std::string target = "cpu";
-  std::string precision = "f32";           // f32, bf16
+  std::string precision = "f32";           // f32, bf16, f16
+  std::string loss_scale;                  // of f16: transform::loss_scale_from_text; empty: dynamic
   std::string recipe;                      // quick, published; empty: the workload's own choice
   std::vector<std::string> model_options;  // name=value
   std::vector<std::string> shapes;         // of a model file: extents that it leaves open (user_model.h)

@@ -3,11 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <set>
 
 #include "superstep/base/text.h"
 #include "superstep/op/elementwise/arithmetic.h"
 #include "superstep/op/elementwise/cast.h"
+#include "superstep/op/elementwise/logic.h"
 #include "superstep/op/elementwise/unary.h"
 #include "superstep/op/rows/reduction.h"
 #include "superstep/op/training/optimizer.h"
@@ -15,6 +17,7 @@
 #include "superstep/transform/training/append_loss.h"
 #include "superstep/transform/training/differentiate.h"
 #include "superstep/transform/training/forward_gradient.h"
+#include "superstep/transform/training/scaled_loss.h"
 #include "superstep/transform/training/training_form.h"
 
 namespace superstep::transform {
@@ -38,7 +41,11 @@ class TrainingStep {
         options_(options),
         rewrite_(model),
         builder_(rewrite_.builder()),
-        form_(rewrite_, options.seed, options.joint_statistics) {}
+        form_(rewrite_, options.seed, options.joint_statistics) {
+    if (options.loss_scale.initial > 0 && options.gradient.kind != GradientMode::Kind::reverse)
+      throw Error(ErrorCode::unsupported, "is of reverse gradients, and these are estimated forward",
+                  "--loss-scale", "train with --gradient reverse, or in f32");
+  }
 
   Graph run() {
     builder_.graph().set_name(model_.name() + ".training");
@@ -115,14 +122,20 @@ class TrainingStep {
     const std::vector<Var> trained = rewrite_.now(parameters());
     builder_.set_name({});
     step_ = new_state("step", Tensor::scalar<std::int64_t>(0));
-    std::vector<Var> gradients = gradients_of(loss, trained);
+    std::optional<ScaledLoss> scaled;
+    if (options_.loss_scale.initial > 0) scaled.emplace(builder_, options_.loss_scale);
+    std::vector<Var> gradients = gradients_of(scaled ? scaled->scaled(loss) : loss, trained);
     builder_.set_phase(Phase::update);
+    if (scaled) scaled->unscale(gradients);
+    learnt_ = scaled ? step_ - scaled->skipped() : step_;
+    finite_ = scaled ? scaled->finite() : Var();
     if (optimizer_.clip > 0) clip(gradients);
     bool any = false;
     for (std::size_t i = 0; i < trained.size(); ++i)
       if (gradients[i].valid()) update_parameter(trained[i], gradients[i]), any = true;
     if (!any) throw_no_parameter();
     if (options_.average > 0) append_averages();
+    if (scaled) scaled->update();
     builder_.set_name("step");
     builder_.update(step_, step_ + builder_.constant(Tensor::scalar<std::int64_t>(1)));
     form_.update_counter(samples());
@@ -197,10 +210,15 @@ class TrainingStep {
     }
   }
 
+  // Nothing is learnt from gradients that are not finite.
+  Var learnt(Var state, Var next) const { return finite_.valid() ? op::where(finite_, next, state) : next; }
+
   void update(Var parameter, Var next) {
+    next = learnt(parameter, next);
     builder_.update(parameter, next);
     updated_.emplace_back(parameter, next);
   }
+  void update_buffer(Var buffer, Var next) { builder_.update(buffer, learnt(buffer, next)); }
 
   // A gradient that happens to be a forward value (the input itself, a constant) gets a node of its own.
   Var in_backward(Var gradient, Var parameter) {
@@ -237,46 +255,46 @@ class TrainingStep {
 
   void update_by_adam(const Update& step) {
     const Var m = buffer("adam.m", step.parameter), v = buffer("adam.v", step.parameter);
-    const auto next = op::adam(step.parameter, step.gradient, m, v, step_, rate_,
+    const auto next = op::adam(step.parameter, step.gradient, m, v, learnt_, rate_,
                                {.beta1 = optimizer_.beta1,
                                 .beta2 = optimizer_.beta2,
                                 .epsilon = optimizer_.epsilon,
                                 .weight_decay = step.weight_decay,
                                 .decoupled = optimizer_.kind == OptimizerKind::adamw});
     update(step.parameter, next.parameter);
-    builder_.update(m, next.m);
-    builder_.update(v, next.v);
+    update_buffer(m, next.m);
+    update_buffer(v, next.v);
   }
 
   void update_by_lamb(const Update& step) {
     const Var m = buffer("lamb.m", step.parameter), v = buffer("lamb.v", step.parameter);
     const bool scaled = step.parameter.shape().rank() > 1;
-    const auto next = scaled ? op::lamb(step.parameter, step.gradient, m, v, step_, rate_,
+    const auto next = scaled ? op::lamb(step.parameter, step.gradient, m, v, learnt_, rate_,
                                         {.beta1 = optimizer_.beta1,
                                          .beta2 = optimizer_.beta2,
                                          .epsilon = optimizer_.epsilon,
                                          .weight_decay = step.weight_decay})
-                             : op::adam(step.parameter, step.gradient, m, v, step_, rate_,
+                             : op::adam(step.parameter, step.gradient, m, v, learnt_, rate_,
                                         {.beta1 = optimizer_.beta1,
                                          .beta2 = optimizer_.beta2,
                                          .epsilon = optimizer_.epsilon,
                                          .weight_decay = step.weight_decay,
                                          .decoupled = true});
     update(step.parameter, next.parameter);
-    builder_.update(m, next.m);
-    builder_.update(v, next.v);
+    update_buffer(m, next.m);
+    update_buffer(v, next.v);
   }
 
   void update_by_adamax(const Update& step) {
     const Var m = buffer("adamax.m", step.parameter), u = buffer("adamax.u", step.parameter);
-    const auto next = op::adamax(step.parameter, step.gradient, m, u, step_, rate_,
+    const auto next = op::adamax(step.parameter, step.gradient, m, u, learnt_, rate_,
                                  {.beta1 = optimizer_.beta1,
                                   .beta2 = optimizer_.beta2,
                                   .epsilon = optimizer_.epsilon,
                                   .weight_decay = step.weight_decay});
     update(step.parameter, next.parameter);
-    builder_.update(m, next.m);
-    builder_.update(u, next.u);
+    update_buffer(m, next.m);
+    update_buffer(u, next.u);
   }
 
   void update_by_rmsprop(const Update& step) {
@@ -289,8 +307,8 @@ class TrainingStep {
                                    .epsilon = optimizer_.epsilon,
                                    .weight_decay = step.weight_decay});
     update(step.parameter, next.parameter);
-    builder_.update(v, next.v);
-    if (momentum.valid()) builder_.update(momentum, next.buffer);
+    update_buffer(v, next.v);
+    if (momentum.valid()) update_buffer(momentum, next.buffer);
   }
 
   void update_by_sgd(const Update& step) {
@@ -300,7 +318,7 @@ class TrainingStep {
                                .weight_decay = step.weight_decay,
                                .nesterov = optimizer_.nesterov});
     update(step.parameter, next.parameter);
-    if (momentum.valid()) builder_.update(momentum, next.buffer);
+    if (momentum.valid()) update_buffer(momentum, next.buffer);
   }
 
   std::int64_t samples() const {
@@ -318,6 +336,8 @@ class TrainingStep {
   TrainingForm form_;
   std::vector<std::pair<Var, Var>> updated_;  // parameters, and what they become
   Var rate_, step_;
+  Var learnt_;  // steps that changed something
+  Var finite_;  // whether this one does; invalid: always
 };
 
 }  // namespace

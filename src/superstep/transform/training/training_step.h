@@ -60,6 +60,20 @@ OptimizerSpec usual_optimizer(OptimizerKind kind);
 // decay and clip are. Throws Error (invalid_argument).
 OptimizerSpec optimizer_from_text(std::string_view text, const OptimizerSpec& own = {});
 
+// The loss is multiplied by `initial` before gradients are taken, and they are divided by it after: small
+// ones are then no zeros in f16. A step whose gradients are not all finite changes nothing but the counts; a
+// `dynamic` scale is halved by it, and doubled after `growth_steps` steps without (P. Micikevicius et al.,
+// ICLR 2018; the constants of PyTorch's GradScaler). State: `loss_scale` (f32 scalar), `loss_scale.good`
+// (i64: steps since it changed) and `loss_scale.skipped` (i64: steps that changed nothing).
+struct LossScale {
+  double initial = 0;  // 0: none
+  bool dynamic = true;
+  std::int64_t growth_steps = 2000;
+};
+
+// "dynamic", "dynamic:1024" or "1024". Throws Error (invalid_argument) naming --loss-scale.
+LossScale loss_scale_from_text(std::string_view text);
+
 struct TrainingStepOptions {
   bool model_outputs = false;       // also give the model's outputs
   std::uint64_t seed = 0;           // of random masks
@@ -70,6 +84,7 @@ struct TrainingStepOptions {
   double average = 0;
   // Normalisations take the statistics of this part of the batch and its neighbours (op/rows/parts_mean.h).
   bool joint_statistics = false;
+  LossScale loss_scale = {};   // of reverse gradients alone
   GradientMode gradient = {};  // its random directions are drawn from `seed` and the state `step`
 };
 

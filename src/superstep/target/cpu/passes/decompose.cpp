@@ -15,6 +15,7 @@
 #include "superstep/target/cpu/lower/operators/lower_grid_sample.h"
 #include "superstep/target/cpu/lower/operators/recurrent/lower_gru.h"
 #include "superstep/target/cpu/lower/operators/recurrent/lower_recurrent.h"
+#include "superstep/target/cpu/plan/patterns.h"
 #include "superstep/transform/expand.h"
 #include "superstep/transform/rewrite.h"
 
@@ -120,7 +121,15 @@ std::vector<Var> product_and_sum(const Node& node, const std::vector<Var>& in) {
   return {product + (beta == 1 ? in[2] : in[2] * beta)};
 }
 
+// An optimizer's kernel writes states where they lie. Where something else becomes of one (the state as it
+// was, in a step that is skipped), what it gives is computed beside them.
+bool is_not_the_update(const Graph& graph, const Node& node) {
+  return is_optimizer(node) && graph.value(node.inputs[0]).kind == graph::ValueKind::state &&
+         graph.update_of(node.inputs[0]) != node.outputs[0];
+}
+
 bool is_decomposed(const Graph& graph, const Node& node) {
+  if (is_not_the_update(graph, node)) return true;
   if (is_recurrent(node)) return !has_lstm_kernel(graph, node);
   if (node.op == "GRU") return !has_gru_kernel(graph, node);
   if (node.op == "GridSample") return !has_grid_sample_kernel(graph, node);

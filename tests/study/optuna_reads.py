@@ -16,6 +16,8 @@ trials = [dict(number=t.number, state=t.state.name, params=t.params, value=t.val
                steps=t.intermediate_values) for t in study.trials]
 best = study.best_trial.number
 study.optimize(lambda trial: trial.suggest_float('learning-rate', 1e-4, 1e-1, log=True), n_trials=1)
+study.enqueue_trial({'learning-rate': 0.02, 'batch': '64'})
+study.enqueue_trial({'learning-rate': 0.5})
 print(json.dumps(dict(direction=study.direction.name, trials=trials, best=best, after=len(study.trials))))
 """
 
@@ -26,15 +28,22 @@ def main():
         print("Optuna is not there (tools/setup-oracles)")
         return 77
     with tempfile.TemporaryDirectory() as folder:
-        subprocess.run([program, *"search mlp --samples 1000 --epochs 9 --set learning-rate=1e-4..1e-1:log --set "
-                        "batch=64,128 --trials 6 --threads 1 --quiet --out s".split()], cwd=folder, check=True,
-                       env={**os.environ, "SUPERSTEP_HOME": folder + "/home"})
-        ours = json.loads(pathlib.Path(folder, "s/results.json").read_text())
+        def search(trials):
+            subprocess.run([program, *"search mlp --samples 1000 --epochs 9 --set learning-rate=1e-4..1e-1:log --set "
+                            f"batch=64,128 --trials {trials} --threads 1 --quiet --out s".split()], cwd=folder,
+                           check=True, env={**os.environ, "SUPERSTEP_HOME": folder + "/home"})
+            return json.loads(pathlib.Path(folder, "s/results.json").read_text())
+
+        ours = search(6)
         said = subprocess.run([python, "-c", READ, folder + "/s/search.db"], capture_output=True, text=True)
-    assert said.returncode == 0, said.stderr
+        assert said.returncode == 0, said.stderr
+        more = search(8)
     theirs = json.loads(said.stdout)
     assert theirs["direction"] == ("MAXIMIZE" if ours["higher_is_better"] else "MINIMIZE"), theirs
-    assert theirs["after"] == 7 and len(theirs["trials"]) == 6
+    queued = {t["trial"]: t for t in more["trials"]}
+    assert queued[7]["values"] == {"learning-rate": "0.02", "batch": "64"} and queued[7]["qualities"], queued[7]
+    assert queued[8]["state"] == "failed" and "learning-rate 0.5" in queued[8]["words"], queued[8]
+    assert theirs["after"] == 9 and len(theirs["trials"]) == 6
     states = {"done": "COMPLETE", "paused": "PRUNED"}
     for mine, other in zip(ours["trials"], theirs["trials"]):
         assert other["number"] == mine["trial"] and other["state"] == states[mine["state"]], (mine, other)

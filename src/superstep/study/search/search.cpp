@@ -205,14 +205,40 @@ class Search {
   }
 
   Left begin(Trial& trial) {
-    const SearchSettings& settings = report_.settings;
-    const std::int64_t number = storage_.next_number();
-    std::vector<std::string> values;
-    for (std::size_t i = 0; i < settings.parameters.size(); ++i)
-      values.push_back(drawn(settings.parameters[i], settings.seed, number, i));
-    trial = storage_.add(settings.parameters, std::move(values));
+    trial = new_trial();
     report_.trials.push_back(trial);
+    if (trial.over()) return Left::others;  // a queued one that was refused
     return claimed(trial.number) ? Left::work : Left::others;
+  }
+
+  std::string drawn_for(std::size_t parameter, std::int64_t number) const {
+    return drawn(report_.settings.parameters[parameter], report_.settings.seed, number, parameter);
+  }
+
+  // What was queued first; a value that no trial could draw is refused.
+  Trial new_trial() {
+    const std::vector<Parameter>& parameters = report_.settings.parameters;
+    const auto queued = storage_.queued();
+    const std::int64_t number = queued ? queued->number : storage_.next_number();
+    std::vector<std::string> values;
+    for (std::size_t i = 0; i < parameters.size(); ++i) {
+      const bool fixed = queued && queued->values.contains(parameters[i].name);
+      values.push_back(fixed ? queued->values.at(parameters[i].name) : drawn_for(i, number));
+      if (fixed && !parameters[i].admits(values.back()))
+        return refused(*queued, parameters[i].name + " " + values.back());
+    }
+    if (!queued) return storage_.add(parameters, std::move(values));
+    for (const auto& [name, value] : queued->values)
+      if (std::ranges::find(parameters, name, &Parameter::name) == parameters.end())
+        return refused(*queued, name);
+    return storage_.begin(*queued, parameters, std::move(values));
+  }
+
+  Trial refused(const SearchStorage::Queued& queued, const std::string& what) {
+    const std::string words = fmt::format("was queued with {}, which is not searched", what);
+    storage_.refuse(queued, report_.settings.parameters, words);
+    return {
+        .number = queued.number, .state = TrialState::failed, .values = {}, .qualities = {}, .words = words};
   }
 
   bool reached() const {

@@ -66,6 +66,14 @@ std::vector<std::string> Parameter::extremes() const {
   return {in_words(*this, low), in_words(*this, high)};
 }
 
+bool Parameter::admits(const std::string& value) const {
+  if (kind == Kind::choice) return std::ranges::find(choices, value) != choices.end();
+  if (kind == Kind::whole && !is_whole(value)) return false;
+  char* end = nullptr;
+  const double number = std::strtod(value.c_str(), &end);
+  return !value.empty() && *end == '\0' && low <= number && number <= high;
+}
+
 Parameter parse_parameter(const std::string& text) {
   const std::size_t equals = text.find('=');
   if (equals == std::string::npos || equals == 0) refuse(text, "is no NAME=VALUES");

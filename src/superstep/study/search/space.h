@@ -18,6 +18,8 @@ struct Parameter {
 
   // What is tried at its ends: every choice, or the smallest and the largest value.
   std::vector<std::string> extremes() const;
+  // Whether a trial might draw this value.
+  bool admits(const std::string& value) const;
 };
 
 // "learning-rate=1e-4..1e-2:log", "batch=16,32,64", "width=8..64" (whole numbers where both ends are written

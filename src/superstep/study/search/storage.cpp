@@ -220,8 +220,12 @@ Trial SearchStorage::add(const std::vector<Parameter>& parameters, std::vector<s
       .bind(study_)
       .bind(now())
       .run();
-  const std::int64_t id = database_.last_id();
-  for (std::size_t i = 0; i < parameters.size(); ++i)
+  fill(database_.last_id(), trial, parameters);
+  return trial;
+}
+
+void SearchStorage::fill(std::int64_t id, const Trial& trial, const std::vector<Parameter>& parameters) {
+  for (std::size_t i = 0; i < trial.values.size(); ++i)
     Statement(database_,
               "insert into trial_params (trial_id, param_name, param_value, distribution_json) values (?, "
               "?, ?, ?)",
@@ -235,7 +239,39 @@ Trial SearchStorage::add(const std::vector<Parameter>& parameters, std::vector<s
       .bind(id)
       .bind(nlohmann::json(trial.values).dump())
       .run();
+}
+
+std::optional<SearchStorage::Queued> SearchStorage::queued() {
+  Statement found(database_,
+                  "select t.trial_id, number, coalesce(value_json, '{}') from trials t left join "
+                  "trial_system_attributes a on a.trial_id = t.trial_id and a.\"key\" = 'fixed_params' where "
+                  "study_id = ? and state = 'WAITING' order by number limit 1");
+  found.bind(study_);
+  if (!found.row()) return std::nullopt;
+  Queued queued{.id = found.integer(0), .number = found.integer(1), .values = {}};
+  const nlohmann::json asked = parse_json(found.text(2));
+  for (const auto& [name, value] : asked.items())
+    queued.values[name] = value.is_string() ? value.get<std::string>() : value.dump();
+  return queued;
+}
+
+Trial SearchStorage::begin(const Queued& queued, const std::vector<Parameter>& parameters,
+                           std::vector<std::string> values) {
+  Trial trial{.number = queued.number, .values = std::move(values), .qualities = {}, .words = {}};
+  Statement(database_, "update trials set state = 'RUNNING', datetime_start = ? where trial_id = ?", "write")
+      .bind(now())
+      .bind(queued.id)
+      .run();
+  fill(queued.id, trial, parameters);
   return trial;
+}
+
+void SearchStorage::refuse(const Queued& queued, const std::vector<Parameter>& parameters,
+                           const std::string& words) {
+  Trial trial{
+      .number = queued.number, .state = TrialState::failed, .values = {}, .qualities = {}, .words = words};
+  fill(queued.id, trial, parameters);
+  update(trial, std::nullopt);
 }
 
 std::int64_t SearchStorage::id_of(std::int64_t number) {

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -49,12 +50,24 @@ class SearchStorage {
   std::int64_t next_number();
   // A trial with the next number, running on the first rung.
   Trial add(const std::vector<Parameter>& parameters, std::vector<std::string> values);
+  // A trial that Optuna was asked to queue (study.enqueue_trial) and nobody has begun, with the values that
+  // it is to have, by name; the others are drawn.
+  struct Queued {
+    std::int64_t id = 0, number = 0;
+    std::map<std::string, std::string> values;
+  };
+  std::optional<Queued> queued();
+  Trial begin(const Queued& queued, const std::vector<Parameter>& parameters,
+              std::vector<std::string> values);
+  // It fails, with these words.
+  void refuse(const Queued& queued, const std::vector<Parameter>& parameters, const std::string& words);
   // As it is now; `epochs` of the rung that it has done, where it has.
   void update(const Trial& trial, std::optional<int> epochs);
 
  private:
   void make_tables();
   void make_study(const std::string& name, bool higher_is_better);
+  void fill(std::int64_t id, const Trial& trial, const std::vector<Parameter>& parameters);
   std::int64_t id_of(std::int64_t number);
 
   record::Database database_;

@@ -22,6 +22,10 @@ std::string epochs_words(const SearchReport& report, const Trial& trial) {
   return fmt::format("{}", report.settings.halving.epochs[trial.qualities.size() - 1]);
 }
 
+std::string after_words(int epochs) {
+  return fmt::format("after {} epoch{}", epochs, epochs == 1 ? "" : "s");
+}
+
 std::string state_words(const Trial& trial) {
   switch (trial.state) {
     case TrialState::paused: return "cut short";
@@ -72,6 +76,7 @@ std::vector<std::vector<std::string>> rows_of(const SearchReport& report, std::s
     if (rows.size() == most) break;
     std::vector<std::string> row{fmt::format("{}", trial->number)};
     row.insert(row.end(), trial->values.begin(), trial->values.end());
+    row.resize(1 + report.settings.parameters.size(), "-");  // of a queued one that was refused
     for (const std::string& text : {quality_words(*trial), epochs_words(report, *trial), state_words(*trial),
                                     format_seconds(trial->seconds)})
       row.push_back(text);
@@ -126,7 +131,7 @@ page::Plot parameter_plot(const SearchReport& report, std::size_t index) {
                   .horizontal = {},
                   .vertical = {}};
   for (std::size_t rung = report.settings.halving.epochs.size(); rung-- > 0;) {
-    page::Series points{.label = fmt::format("after {} epochs", report.settings.halving.epochs[rung]),
+    page::Series points{.label = after_words(report.settings.halving.epochs[rung]),
                         .x = {},
                         .y = {},
                         .low = {},
@@ -180,9 +185,10 @@ std::vector<std::string> findings_of(const SearchReport& report) {
   std::vector<std::string> said;
   if (report.best) {
     const Trial& best = report.trials[*report.best];
-    said.push_back(fmt::format("Best: trial {} ({}), {} {} after {} epochs, {}.", best.number,
-                               values_words(report, best), report.settings.metric, quality_words(best),
-                               epochs_words(report, best), state_words(best)));
+    said.push_back(fmt::format("Best: trial {} ({}), {} {} {}, {}.", best.number, values_words(report, best),
+                               report.settings.metric, quality_words(best),
+                               after_words(report.settings.halving.epochs[best.qualities.size() - 1]),
+                               state_words(best)));
     said.push_back("best.toml repeats it: superstep train --config " +
                    (report.settings.out / "best.toml").string());
   } else {

@@ -75,7 +75,8 @@ std::vector<Reached> rows_of(const BatchLaw& law, const std::vector<std::int64_t
                     .batch = batch,
                     .reached = 1,
                     .seeds = 1,
-                    .steps = law.steps_at(static_cast<double>(batch))});
+                    .steps = law.steps_at(static_cast<double>(batch)),
+                    .steps_low = 1});
   return rows;
 }
 
@@ -98,6 +99,20 @@ TEST(BatchLaws, NeedTwoBatchesThatEverySeedReached) {
   // Steps that grow with the batch are no such law.
   rows = rows_of(truth, {64, 128});
   std::swap(rows[0].steps, rows[1].steps);
+  EXPECT_FALSE(law_of(rows, "f32"));
+}
+
+// Quality is looked at once an epoch: steps of the first one follow from the data, not from the batch.
+TEST(BatchLaws, AreNotMadeOfFirstEpochs) {
+  const BatchLaw truth{.precision = "f32", .least_steps = 120, .critical_batch = 300};
+  std::vector<Reached> rows = rows_of(truth, {32, 64, 128});
+  rows[0].steps_low = 0;
+  rows[0].steps = 1e6;
+  const auto found = law_of(rows, "f32");
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->batches, 2);
+  EXPECT_NEAR(found->critical_batch, 300, 1e-6);
+  rows[1].steps_low = 0;
   EXPECT_FALSE(law_of(rows, "f32"));
 }
 
@@ -134,6 +149,7 @@ TEST(QualitySettings, AreRefusedByName) {
   refused([](QualitySettings& asked) { asked.workload = "nope"; });
   refused([](QualitySettings& asked) { asked.until.metric = "nope"; });
   refused([](QualitySettings& asked) { asked.precisions = {"f8"}; });
+  refused([](QualitySettings& asked) { asked.precisions = {"f32", "f16"}; });
   refused([](QualitySettings& asked) { asked.machines = {"nope"}; });
   refused([](QualitySettings& asked) { asked.batches = {2000}; });
   refused([](QualitySettings& asked) { asked.prices["gc200"] = 1; });

@@ -8,6 +8,7 @@
 
 #include "superstep/base/error.h"
 #include "superstep/lab/validate/published.h"
+#include "superstep/page/page.h"
 #include "superstep/study/figures.h"
 #include "superstep/study/report.h"
 #include "tests/contains.h"
@@ -65,6 +66,21 @@ TEST(StudyFiles, RefuseRowsThatNobodyPublished) {
   EXPECT_THROW(cells_of(study), Error);
 }
 
+// Whether the page has the row, in its table of what is published: source, place and value beside the name.
+::testing::AssertionResult has_row(const std::string& page, const lab::PublishedTable& table,
+                                   std::size_t row) {
+  const std::string& id = table.text(row, "id");
+  const std::size_t begin = page.find("<td>" + id + "</td>");
+  if (begin == std::string::npos) return ::testing::AssertionFailure() << id << " has no row";
+  const std::string line = page.substr(begin, page.find("</tr>", begin) - begin);
+  const std::string value = ">" + number_words(table.number(row, "value", 0)) + "</td>";
+  for (const std::string& part : {value, ">" + page::escape(table.text(row, "source")) + "</td>",
+                                  ">" + page::escape(table.text(row, "place")) + "</td>"})
+    if (line.find(part) == std::string::npos)
+      return ::testing::AssertionFailure() << id << ": '" << part << "' is not in " << line;
+  return ::testing::AssertionSuccess();
+}
+
 // Every published number of a study's page is that of the table.
 TEST(Studies, SayWhatIsPublished) {
   for (const Study& study : studies()) {
@@ -85,8 +101,12 @@ TEST(Studies, SayWhatIsPublished) {
         const std::string& id = table->text(row, "id");
         if (std::ranges::find(study.published, id) == study.published.end()) continue;
         ++published;
-        EXPECT_TRUE(contains(page, id)) << study.name;
-        EXPECT_TRUE(contains(page, number_words(table->number(row, "value", 0)))) << study.name << " " << id;
+        EXPECT_TRUE(has_row(page, *table, row)) << study.name;
+        // It would be seen if the page had another one.
+        std::string wrong = page;
+        const std::string value = ">" + number_words(table->number(row, "value", 0)) + "</td>";
+        wrong.replace(wrong.find(value, wrong.find("<td>" + id + "</td>")), value.size(), ">0.12345</td>");
+        EXPECT_FALSE(has_row(wrong, *table, row)) << study.name;
       }
     EXPECT_EQ(published, study.published.size()) << study.name;
   }

@@ -9,6 +9,7 @@
 #include "superstep/base/error.h"
 #include "superstep/base/option_range.h"
 #include "superstep/base/text.h"
+#include "superstep/cli/advise/by_quality.h"
 #include "superstep/cli/command.h"
 #include "superstep/cli/shared/heeded_options.h"
 #include "superstep/cli/shared/input_type.h"
@@ -24,6 +25,7 @@ struct Arguments {
   lab::AdviseSettings settings;
   std::string mode = "train", goal = "throughput", at_most, input_type, page;
   std::vector<std::string> prices, powers;
+  QualityChoice quality;
   bool all = false;
 };
 
@@ -39,7 +41,8 @@ constexpr const char* footer =
     "  superstep advise resnet50 --mode infer --for latency --at-most 5ms --samples-per-second 2000\n"
     "  superstep advise unet-256 --budget-units 16 --on gc200,a100-40gb --all\n"
     "  superstep advise model.onnx --mode infer --for energy --measure --out advice.html\n"
-    "  superstep advise ptychonn-64 --for cost --price a100-80gb=2.5 --price gc200=1.2";
+    "  superstep advise ptychonn-64 --for cost --price a100-80gb=2.5 --price gc200=1.2\n"
+    "  superstep advise braggnn --for time-to-quality --quality study/quality-braggnn     by measured steps";
 
 // "5ms", "200us", "1.5s", "0.005".
 double seconds_from(const std::string& text) {
@@ -87,6 +90,8 @@ void advise(const Arguments& arguments) {
   settings.model.batch = settings.trains ? settings.most_samples : 0;
   const record::HostLoad load;
   const machine::ipu::KeptPlans kept;
+  if (arguments.quality.curve)
+    return advise_by_quality(settings, *arguments.quality.curve, arguments.page, arguments.all);
   const lab::Advice advice = lab::advise(settings);
   if (!arguments.page.empty()) lab::write_page(advice, arguments.page);
   std::vector<record::Result> results = lab::results_of(advice);
@@ -94,6 +99,8 @@ void advise(const Arguments& arguments) {
   if (common().quiet) return;
   fmt::print("{}", lab::text_of(advice, arguments.all));
   if (!arguments.page.empty()) fmt::print("page: {}\n", arguments.page);
+  if (settings.trains && settings.goal == lab::Goal::time_to_quality)
+    tell_how_to_measure(settings.model.workload);
 }
 
 void add_limits(CLI::App& command, const std::shared_ptr<Arguments>& a) {
@@ -138,6 +145,7 @@ void declare_advise(CLI::App& command) {
       ->check(CLI::IsMember({"train", "infer"}))
       ->capture_default_str();
   add_limits(command, a);
+  add_quality_option(command, a->quality);
   command.add_option("--on", a->settings.machines, "these machines or machine files alone (default: all)")
       ->type_name("MACHINE,...")
       ->delimiter(',');
@@ -170,6 +178,7 @@ void declare_advise(CLI::App& command) {
                      ? ""
                      : "is for goals that count a whole training: cost, time-to-quality",
                  {"--samples"});
+    find_quality(command, a->settings, a->mode, a->goal, a->quality);
     advise(*a);
   });
 }

@@ -73,6 +73,8 @@ std::vector<Command> of_studies() {
        true, false, "extra"},
       {"md", "run molecular dynamics with a classical potential or a trained model", nullptr, true, false,
        "extra"},
+      {"search", "search options of a training by successive halving, over several processes", nullptr, true,
+       false, "extra"},
       {"crystal", "compute a crystal's lattice constant and bulk modulus with a trained force field",
        declare_crystal},
   };

@@ -22,12 +22,13 @@
 #include "superstep/cli/shared/outcome.h"
 #include "superstep/cli/shared/quality.h"
 #include "superstep/cli/shared/run_folder.h"
+#include "superstep/cli/train/folded.h"
 #include "superstep/cli/train/rehearsal.h"
 #include "superstep/file/source/paths.h"
 #include "superstep/lab/formats/training_log.h"
 #include "superstep/lab/profile/explain.h"
 #include "superstep/run/ranks/communicator.h"
-#include "superstep/run/train/run_directory.h"
+#include "superstep/run/train/folds.h"
 #include "superstep/run/train/train_resume.h"
 #include "superstep/target/pjrt/pjrt.h"
 
@@ -57,6 +58,8 @@ constexpr const char* examples =
     "  superstep train braggnn --resume run/          after Ctrl-C, a crash or a power cut\n"
     "  superstep train braggnn --resume run/ --epochs 40      further than was planned\n"
     "  superstep train mlp --steps 500 --batch 1024 --no-out --explain\n"
+    "  superstep train braggnn --data peaks.h5 --folds 5       cross validation: five trainings and their "
+    "mean\n"
     "  superstep train braggnn --data peaks.h5 --dry-run      how long it would take, and how much memory\n"
     "  superstep train --config run/run.toml --seed 1          the same run with another seed\n"
     "  superstep train model.onnx --loss mse --data pairs.h5 --optimizer adam --out run/    a model of your "
@@ -95,16 +98,21 @@ void refuse_of_resumed(const Arguments& arguments) {
 // A new run's options, for one that goes on.
 void complete_resumed(Arguments& arguments) {
   const run::TrainSettings asked = arguments.settings;
-  const run::TrainSettings kept =
-      run::train_settings_from_json(run::RunDirectory::open(arguments.resume).config());
+  const run::TrainSettings kept = run::settings_kept_in(arguments.resume);
   if (kept.workload != asked.workload)
     throw Error(ErrorCode::invalid_argument,
                 fmt::format("is a run of '{}', not of '{}'", kept.workload, asked.workload),
                 arguments.resume);
   run::refuse_changes(kept, asked, arguments.given, arguments.resume);
+  if (run::holds_folds(arguments.resume)) refuse_further_folds(arguments.given, arguments.resume);
   require_data_of(kept.data, arguments.resume);
   require_data_of(kept.validation, arguments.resume);
-  run::Extension extension{.epochs = {}, .steps = {}, .until = asked.until, .replicas = {}, .devices = {}};
+  run::Extension extension{.epochs = {},
+                           .steps = {},
+                           .until = asked.until,
+                           .replicas = {},
+                           .devices = {},
+                           .stop_after = asked.stop_after};
   if (was_given(arguments.given, "--epochs")) extension.epochs = asked.epochs;
   if (was_given(arguments.given, "--steps")) extension.steps = asked.steps;
   const bool replicas_given = was_given(arguments.given, "--replicas"), on_devices = is_on_devices(kept);
@@ -127,7 +135,7 @@ void complete_resumed(Arguments& arguments) {
 // The target that the run has, or had when it was begun.
 bool trains_on_devices(const Arguments& arguments) {
   if (arguments.resume.empty()) return is_on_devices(arguments.settings);
-  return is_on_devices(run::train_settings_from_json(run::RunDirectory::open(arguments.resume).config()));
+  return is_on_devices(run::settings_kept_in(arguments.resume));
 }
 
 // Behind a plug-in a replica has a device, and the threads beside it are as many as elsewhere.
@@ -233,6 +241,9 @@ run::TrainOptions options_of(const Arguments& arguments, run::TrainObserver* log
 void train(Arguments arguments) {
   complete(arguments);
   if (arguments.dry_run) return rehearse(arguments.settings, options_of(arguments, nullptr));
+  const bool one_of_folds = arguments.settings.fold > 0;
+  if (arguments.settings.folds > 0 && !one_of_folds)
+    return train_folded(arguments.settings, options_of(arguments, nullptr));
   const std::unique_ptr<lab::TrainingLog> log = open_log(arguments);
   const run::TrainReport report = run::train(arguments.settings, options_of(arguments, log.get()));
   const std::optional<run::Quality> quality =
@@ -260,10 +271,21 @@ void declare_lengths(CLI::App& command, Arguments& arguments) {
       ->type_name("N")
       ->check(positive());
   command
+      .add_option("--stop-after", settings.stop_after,
+                  "stop after so many epochs of the schedule; --resume goes on with the rest of it")
+      ->type_name("EPOCHS")
+      ->check(positive());
+  command
       .add_option("--until", arguments.until,
                   "stop when a quality is VALUE or better: error_px_mean=0.04 is <=, r2=0.7 is >=")
       ->type_name("METRIC=VALUE");
   command.add_option("--samples", settings.samples, "use so many samples")->type_name("N")->check(positive());
+  command
+      .add_option("--folds", settings.folds,
+                  "cross validation: divide the data into so many parts and train once for each, which "
+                  "validates; the mean and its error")
+      ->type_name("N")
+      ->check(CLI::Range(2, 1000));
 }
 
 void declare_plan(CLI::App& command, Arguments& arguments) {
@@ -439,8 +461,10 @@ void declare_folder(CLI::App& command, Arguments& arguments) {
       ->type_name("DIR");
 }
 
-// What another target decides.
+// What another target, or a training for each fold, decides.
 void refuse_ignored(const CLI::App& command, const Arguments& arguments) {
+  refuse_given(command, arguments.settings.folds > 0 ? "is of one training, and --folds makes several" : "",
+               {"--mllog", "--explain", "--dry-run"});
   const run::TrainSettings& settings = arguments.settings;
   refuse_given(command, settings.target == "cpu" ? "" : "is of plans for --on cpu",
                {"--tune", "--memory-limit"});
@@ -472,6 +496,8 @@ void declare_train(CLI::App& command) {
     if (auto* const excluded = command.get_option_no_throw(other)) dry_run->excludes(excluded);
   command.add_flag("--no-augment", arguments->no_augment, "train on the samples as they are");
   command.footer(examples);
+  // The options live as long as the command, whose callback superstep search replaces.
+  command.preparse_callback([arguments](std::size_t) {});
   command.callback([arguments, &command] {
     for (const CLI::Option* const option : command.get_options())
       if (option->count() > 0) arguments->given.push_back(option->get_name());

@@ -7,34 +7,30 @@
 #include "superstep/base/error.h"
 
 namespace superstep::record {
-namespace {
 
-constexpr int busy_milliseconds = 5000;
-
-const char* hint_for(int code) {
+std::string Database::hint_for(int code) const {
   switch (code & 0xff) {
     case SQLITE_BUSY:
     case SQLITE_LOCKED: return "another program holds it: try again later";
     case SQLITE_READONLY:
-    case SQLITE_CANTOPEN: return "check the permissions, or set SUPERSTEP_HOME to another folder";
+    case SQLITE_CANTOPEN: return fmt::format("check the permissions, or {}", words_.elsewhere);
     case SQLITE_FULL: return "the disk is full";
     case SQLITE_NOTADB:
-    case SQLITE_CORRUPT: return "move the file away, or set SUPERSTEP_HOME to another folder";
+    case SQLITE_CORRUPT: return fmt::format("move the file away, or {}", words_.elsewhere);
     default: return "";
   }
 }
 
-}  // namespace
-
-Database::Database(const std::filesystem::path& path) : where_(path.string()) {
+Database::Database(const std::filesystem::path& path, std::chrono::milliseconds patience, DatabaseWords words)
+    : where_(path.string()), words_(words) {
   const int code = sqlite3_open(path.c_str(), &handle_);
   if (code != SQLITE_OK) {
-    const Error error(ErrorCode::io, fmt::format("cannot open the records: {}", sqlite3_errstr(code)), where_,
-                      hint_for(code));
+    const Error error(ErrorCode::io, fmt::format("cannot open {}: {}", words_.what, sqlite3_errstr(code)),
+                      where_, hint_for(code));
     sqlite3_close(handle_);
     throw error;
   }
-  sqlite3_busy_timeout(handle_, busy_milliseconds);
+  sqlite3_busy_timeout(handle_, static_cast<int>(patience.count()));
 }
 
 Database::~Database() { sqlite3_close(handle_); }
@@ -43,7 +39,7 @@ void Database::fail(const char* action) const {
   const int code = sqlite3_errcode(handle_);
   const bool damaged = code == SQLITE_NOTADB || code == SQLITE_CORRUPT;
   throw Error(damaged ? ErrorCode::bad_file : ErrorCode::io,
-              fmt::format("cannot {} the records: {}", action, sqlite3_errmsg(handle_)), where_,
+              fmt::format("cannot {} {}: {}", action, words_.what, sqlite3_errmsg(handle_)), where_,
               hint_for(code));
 }
 

@@ -3,17 +3,26 @@
 
 #include <sqlite3.h>
 
+#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <string>
 
 namespace superstep::record {
 
+struct DatabaseWords {
+  const char* what = "the records";
+  const char* elsewhere = "set SUPERSTEP_HOME to another folder";
+};
+
 class Database {
  public:
-  // Opens or makes it; a file that may only be read is opened for reading. Waits up to five seconds for
-  // another program that writes. Throws Error (io, bad_file).
-  explicit Database(const std::filesystem::path& path);
+  // Opens or makes it; a file that may only be read is opened for reading. Waits up to `patience` for
+  // another program that writes. Throws Error (io, bad_file). `what` it holds and where another one would be,
+  // for messages.
+  static constexpr std::chrono::milliseconds usual_patience{5000};
+  explicit Database(const std::filesystem::path& path, std::chrono::milliseconds patience = usual_patience,
+                    DatabaseWords words = {});
   ~Database();
   Database(const Database&) = delete;
   Database& operator=(const Database&) = delete;
@@ -26,8 +35,11 @@ class Database {
   [[noreturn]] void fail(const char* action) const;
 
  private:
+  std::string hint_for(int code) const;
+
   sqlite3* handle_ = nullptr;
   std::string where_;
+  DatabaseWords words_;
 };
 
 // A transaction that is undone unless it is committed.

@@ -12,6 +12,7 @@
 #include "superstep/file/weights/weight_file.h"
 #include "superstep/onnx/writer.h"
 #include "superstep/op/core/definition.h"
+#include "superstep/run/train/fold_task.h"
 #include "superstep/run/train/schedule_text.h"
 #include "superstep/target/pjrt/pjrt.h"
 #include "superstep/transform/model_passes.h"
@@ -198,9 +199,12 @@ Model::Model(TrainSettings settings)
 }
 
 std::unique_ptr<Task> Model::open_task(const TaskSettings& settings) const {
-  if (user_) return user_->open_task(settings);
-  as_described()(1);  // options that it cannot be built with are refused before data are made or read for it
-  return run::open_task(*workload_, settings);
+  if (settings.folds > 0) check_folds(settings);
+  if (!user_)
+    as_described()(
+        1);  // options that it cannot be built with are refused before data are made or read for it
+  std::unique_ptr<Task> task = user_ ? user_->open_task(settings) : run::open_task(*workload_, settings);
+  return settings.folds > 0 ? folded(std::move(task), settings, settings_.augment) : std::move(task);
 }
 
 std::int64_t Model::fixed_batch() const { return user_ ? user_->fixed_batch() : 0; }

@@ -211,6 +211,12 @@ class TableTask : public Task {
   std::int64_t size() const override { return size_; }
   std::int64_t training_count() const override { return training_; }
   bool takes_validation() const override { return true; }
+  bool follows_on(std::int64_t index) const override {
+    return is_grouped() && group_of(index - 1) == group_of(index);
+  }
+  std::string augments_by() const override {
+    return spec_.augment && spec_.augments_by_others ? "draws on the samples that train by default" : "";
+  }
   bool reads_as_it_goes() const override { return !fields_.held(); }
   data::ForcedOrder forced_order() const override { return fields_.forced_order(); }
 
@@ -397,15 +403,15 @@ class TableTask : public Task {
     if (fields_.source() && fields_.source()->training_rows())
       return std::min(*fields_.source()->training_rows(), size_);
     auto count = static_cast<std::int64_t>(spec_.training_share * static_cast<double>(size_));
-    if (spec_.group.empty() || !fields_.contains(spec_.group)) return count;
-    const auto group_of = [&](std::int64_t index) {
-      const Looked looked = look({&index, 1}, {&spec_.group, 1});
-      return looked.fields().at(spec_.group).at(looked.indices[0]);
-    };
-    const auto same = [&](std::int64_t a, std::int64_t b) { return group_of(a) == group_of(b); };
     std::int64_t whole = count;
-    while (whole > 0 && whole < size_ && same(whole - 1, whole)) --whole;
+    while (whole > 0 && whole < size_ && follows_on(whole)) --whole;
     return whole > 0 ? whole : count;  // one group alone has to be cut
+  }
+
+  bool is_grouped() const { return !spec_.group.empty() && fields_.contains(spec_.group); }
+  double group_of(std::int64_t index) const {
+    const Looked looked = look({&index, 1}, {&spec_.group, 1});
+    return looked.fields().at(spec_.group).at(looked.indices[0]);
   }
 
   TableSpec spec_;

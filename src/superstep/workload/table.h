@@ -50,6 +50,7 @@ struct TableSpec {
   std::function<void(const Fields& fields, std::int64_t training, RandomStream& random,
                      std::span<Tensor> batch, std::size_t row)>
       augment = nullptr;
+  bool augments_by_others = false;  // whether that looks at other samples than its row's
   std::function<std::vector<Metric>(const Fields& fields, std::span<const std::int64_t> indices,
                                     std::span<const Tensor> outputs)>
       quality = nullptr;

@@ -38,6 +38,10 @@ struct TaskSettings {
   bool skip_broken = false;  // samples that cannot be read are left out, and told in Task::notes()
   bool crop = false;         // of larger pictures than the model takes the middle is taken
   std::filesystem::path tokenizer = {};  // that makes tokens of `data`, which are texts; empty: they are none
+  // Above 0: of so many disjoint parts of the samples part `fold`, from 1 on, validates, and the others
+  // train. Heeded by tasks whose parts are of groups (Task::heeds_folds); run/train/fold_task.h divides the
+  // others.
+  int folds = 0, fold = 0;
 };
 
 // What a model said about samples of a task, to be looked at in the task's own field.
@@ -82,6 +86,12 @@ class Task {
   virtual std::int64_t training_count() const = 0;
   // Whether it heeds TaskSettings::validation; one that does not is not given it.
   virtual bool takes_validation() const { return false; }
+  // Whether it heeds TaskSettings::folds, by what its samples are (molecules, trajectories).
+  virtual bool heeds_folds() const { return false; }
+  // Of one that does not: whether sample `index` and the one before it belong to one thing, which is not cut.
+  virtual bool follows_on(std::int64_t /*index*/) const { return false; }
+  // Why augmented batches are of the first training_count() samples alone; empty: they may be of any.
+  virtual std::string augments_by() const { return {}; }
 
   // Fills a batch: the model's inputs, then its targets, one tensor each, in the order of the training
   // graph's inputs. `augment` draws the augmentation as a function of (seed, epoch, index) alone.

@@ -30,6 +30,7 @@ CALLS = {
     'demo': 'edge --points 100 --scans 1 --first-epochs 1 --epochs 1 --out {folder}/demo',
     'scale': 'mlp --ranks 1 --steps 2 --samples 600 --repeat 1',
     'md': 'lennard-jones --lattice fcc:Ar:5.4:2 --set cutoff=5 --steps 3 --out {folder}/md',
+    'search': 'mlp --samples 600 --epochs 1 --batch 64 --set learning-rate=1e-3,1e-2 --trials 1 --threads 1 --out {folder}/search',
     'study': 'list',
     'workflow': 'conductivity --options',
     'complete': f'{MODELS}/llama --prompt "Once" --most 3',

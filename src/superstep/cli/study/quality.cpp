@@ -107,7 +107,7 @@ void refuse_quality_options(const CLI::App& command) {
                 "--rate-rule", "--on", "--units", "--price", "--set"});
 }
 
-void study_quality(const QualityArguments& arguments, const std::string& out) {
+study::QualityReport study_quality(const QualityArguments& arguments, const std::string& out) {
   const study::QualitySettings settings = settings_of(arguments, out);
   const StopNote note(
       fmt::format("go on with the same command: what is in {} is not done again", settings.out.string()));
@@ -131,6 +131,7 @@ void study_quality(const QualityArguments& arguments, const std::string& out) {
   result.details["report"] = study::json_of(report);
   result.folder = settings.out.string();
   write_result(result);
+  return report;
 }
 
 }  // namespace superstep::cli

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "superstep/study/quality/report.h"
+
 namespace superstep::cli {
 
 struct QualityArguments {
@@ -22,6 +24,7 @@ void add_quality_options(CLI::App& command, const std::shared_ptr<QualityArgumen
 // Throws Error (invalid_argument) for one of them on the command line of another study.
 void refuse_quality_options(const CLI::App& command);
 
-void study_quality(const QualityArguments& arguments, const std::string& out);
+// Trains, writes and tells what there is.
+study::QualityReport study_quality(const QualityArguments& arguments, const std::string& out);
 
 }  // namespace superstep::cli

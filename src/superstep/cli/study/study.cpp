@@ -12,6 +12,7 @@
 #include "superstep/cli/shared/heeded_options.h"
 #include "superstep/cli/shared/outcome.h"
 #include "superstep/cli/study/quality.h"
+#include "superstep/study/allocation/allocation.h"
 #include "superstep/study/run.h"
 
 namespace superstep::cli {
@@ -20,8 +21,9 @@ namespace {
 namespace fs = std::filesystem;
 
 struct Arguments {
-  std::string what = "list", out;
-  double minutes = 0;
+  std::string what = "list", out, report;
+  double minutes = 0, training_samples = 0;
+  int trainings = 1;
   bool print = false;
 };
 
@@ -34,6 +36,8 @@ constexpr const char* examples =
     "  superstep study all --minutes 60                    all of them; a call that was stopped goes on\n"
     "  superstep study emani-table2 --print > my.toml      a study of your own begins with another's file\n"
     "  superstep study my.toml --out study/mine\n"
+    "  superstep study emani-applications --report allocation --trainings 20    for a request for computing "
+    "time\n"
     "  superstep study quality braggnn --until error_px_mean=0.5 --batch 32..256 --precision f32,bf16 "
     "--samples 4000\n"
     "Figures say where they are from: published (paper and place), predicted (an interval that holds 80 %),\n"
@@ -91,6 +95,17 @@ record::Result result_of(const study::Report& report, const fs::path& out) {
   return result;
 }
 
+study::AllocationSettings allocation_settings(const Arguments& arguments) {
+  return {.trainings = arguments.trainings, .samples = arguments.training_samples, .threads = thread_count()};
+}
+
+void tell_allocation(const study::Allocation& allocation, const fs::path& out) {
+  study::write_allocation(allocation, out);
+  if (common().quiet) return;
+  fmt::print("{}the request is {} and {}\n", study::text_of(allocation), (out / "allocation.html").string(),
+             (out / "allocation.pdf").string());
+}
+
 study::Report run_one(const study::Study& each, const fs::path& out, double minutes) {
   const StopNote note(
       fmt::format("go on with the same command: what is in {} is not done again", out.string()));
@@ -132,6 +147,8 @@ void run_study(const Arguments& arguments) {
   const study::Report report = run_one(asked, out, arguments.minutes);
   if (!common().quiet)
     fmt::print("{}the page is {}\n", study::text_of(report), (out / "index.html").string());
+  if (!arguments.report.empty())
+    tell_allocation(study::allocation_of(report, allocation_settings(arguments)), out);
   write_result(result_of(report, out));
 }
 
@@ -153,6 +170,24 @@ void declare_study(CLI::App& command) {
           "folder of the study (default: study/NAME; with all: study); one that was stopped goes on there")
       ->type_name("DIR");
   command.add_flag("--print", arguments->print, "print the study's file, to begin one of your own with");
+  command
+      .add_option("--report", arguments->report,
+                  "allocation: also what a request for computing time asks, as a page and as PDF")
+      ->type_name("KIND")
+      ->check(CLI::IsMember({"allocation"}));
+  auto* const asked = command.get_option("--report");
+  command.add_option("--trainings", arguments->trainings, "of --report: how many are asked for")
+      ->type_name("N")
+      ->check(CLI::Range(1, 1'000'000))
+      ->needs(asked)
+      ->capture_default_str();
+  command
+      .add_option(
+          "--training-samples", arguments->training_samples,
+          "of --report: that a training sees (default: its recipe's epochs, or what quality measured)")
+      ->type_name("N")
+      ->check(positive())
+      ->needs(asked);
   command.footer(examples);
   const auto quality = std::make_shared<QualityArguments>();
   add_quality_options(command, quality);
@@ -160,13 +195,17 @@ void declare_study(CLI::App& command) {
     if (arguments->what == "quality") {
       refuse_given(command, "means nothing to study quality: each training has its own end",
                    {"--minutes", "--print"});
-      return study_quality(*quality, arguments->out);
+      const study::QualityReport report = study_quality(*quality, arguments->out);
+      if (!arguments->report.empty())
+        tell_allocation(study::allocation_of(report, allocation_settings(*arguments)), report.settings.out);
+      return;
     }
     refuse_quality_options(command);
     refuse_given(command, arguments->what == "list" ? "means nothing where studies are listed" : "",
-                 {"--minutes", "--out", "--print"});
-    refuse_given(command, arguments->what == "all" ? "is of one study" : "", {"--print"});
-    refuse_given(command, arguments->print ? "means nothing with --print" : "", {"--minutes", "--out"});
+                 {"--minutes", "--out", "--print", "--report"});
+    refuse_given(command, arguments->what == "all" ? "is of one study" : "", {"--print", "--report"});
+    refuse_given(command, arguments->print ? "means nothing with --print" : "",
+                 {"--minutes", "--out", "--report"});
     run_study(*arguments);
   });
 }

@@ -7,6 +7,7 @@ void declare_workflow(CLI::App& command);
 void declare_design(CLI::App& command);
 void declare_md(CLI::App& command);
 void declare_openmp(CLI::App& command);
+void declare_search(CLI::App& command);
 void declare_study(CLI::App& command);
 
 const Wing& this_wing() {
@@ -15,6 +16,7 @@ const Wing& this_wing() {
                           {"design", declare_design},
                           {"md", declare_md},
                           {"openmp", declare_openmp},
+                          {"search", declare_search},
                           {"study", declare_study}}};
   return wing;
 }

@@ -46,7 +46,9 @@ Samples open_samples(const run::TrainSettings& settings, const run::Model& model
                                    .pool = &pool,
                                    .skip_broken = settings.skip_broken,
                                    .crop = settings.crop,
-                                   .tokenizer = settings.tokenizer}),
+                                   .tokenizer = settings.tokenizer,
+                                   .folds = settings.folds,
+                                   .fold = settings.fold}),
                   {},
                   {}};
   if (auto fresh = samples.task->fresh(most, seed, pool)) {

@@ -191,7 +191,9 @@ std::vector<std::string> outside_of_training(const Task& task, const Weights& we
                                                       .pool = &pool,
                                                       .skip_broken = training.skip_broken,
                                                       .crop = training.crop,
-                                                      .tokenizer = training.tokenizer});
+                                                      .tokenizer = training.tokenizer,
+                                                      .folds = training.folds,
+                                                      .fold = training.fold});
   return task.outside(*learnt_from);
 }
 

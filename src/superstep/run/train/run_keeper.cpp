@@ -12,8 +12,13 @@
 
 namespace superstep::run {
 
-RunKeeper::RunKeeper(std::string workload, std::filesystem::path folder, bool resume, bool writes)
-    : workload_(std::move(workload)), folder_(std::move(folder)), resume_(resume), first_(writes) {
+RunKeeper::RunKeeper(std::string workload, std::filesystem::path folder, bool resume, bool writes,
+                     std::filesystem::path part_of)
+    : workload_(std::move(workload)),
+      folder_(std::move(folder)),
+      part_of_(std::move(part_of)),
+      resume_(resume),
+      first_(writes) {
   note_.set(folder_.empty() ? "without --out nothing was kept" : resume_ ? how_to_go_on() : "");
   if (folder_.empty() || !first_) return;
   if (resume_) {
@@ -62,7 +67,8 @@ void RunKeeper::save(const Checkpoint& checkpoint) {
 }
 
 std::string RunKeeper::how_to_go_on() const {
-  return fmt::format("go on with: superstep train {} --resume {}", workload_, folder_.string());
+  return fmt::format("go on with: superstep train {} --resume {}", workload_,
+                     (part_of_.empty() ? folder_ : part_of_).string());
 }
 
 void RunKeeper::log(const nlohmann::json& line) const {

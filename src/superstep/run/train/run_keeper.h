@@ -19,8 +19,9 @@ namespace superstep::run {
 class RunKeeper {
  public:
   // Before the work: locks the folder and throws the Error that begin() would end in. `folder` empty: nothing
-  // is kept.
-  RunKeeper(std::string workload, std::filesystem::path folder, bool resume, bool writes);
+  // is kept. `part_of`: the folder that who is stopped goes on with; empty: this one.
+  RunKeeper(std::string workload, std::filesystem::path folder, bool resume, bool writes,
+            std::filesystem::path part_of = {});
   // A folder that was made for a run that did not begin is taken away again.
   ~RunKeeper();
   RunKeeper(const RunKeeper&) = delete;
@@ -42,7 +43,7 @@ class RunKeeper {
 
  private:
   std::string workload_;
-  std::filesystem::path folder_;
+  std::filesystem::path folder_, part_of_;
   bool resume_, first_, made_ = false;
   std::unique_ptr<FolderLock> lock_;
   std::optional<RunDirectory> directory_;

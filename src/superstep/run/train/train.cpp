@@ -46,13 +46,17 @@ class Training {
       : model_(settings),
         settings_(checked(model_, options)),
         options_(options),
-        keeper_(settings_.workload, options.out, options.resume, world_.rank() == 0),
+        keeper_(settings_.workload, options.out, options.resume, world_.rank() == 0, options.part_of),
         pool_(settings_.replicas),
         task_(open_data()),
         batches_(batches_an_epoch(*task_, settings_.batch)) {
     scheduled_steps_ =
         std::max<std::int64_t>(1, std::llround(settings_.epochs * static_cast<double>(batches_)));
     last_step_ = settings_.steps > 0 ? settings_.steps : scheduled_steps_;
+    if (settings_.stop_after > 0)
+      last_step_ = std::min(
+          last_step_,
+          std::max<std::int64_t>(1, std::llround(settings_.stop_after * static_cast<double>(batches_))));
     check_ranks();
     check_watched();
     model_.settle_written_batch(settings_.batch);
@@ -183,7 +187,9 @@ class Training {
                              .data_memory = options_.data_memory,
                              .skip_broken = settings_.skip_broken,
                              .crop = settings_.crop,
-                             .tokenizer = settings_.tokenizer});
+                             .tokenizer = settings_.tokenizer,
+                             .folds = settings_.folds,
+                             .fold = settings_.fold});
   }
 
   void tell_model() const {

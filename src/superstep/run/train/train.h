@@ -25,11 +25,12 @@ namespace superstep::run {
 class TrainObserver;
 
 struct TrainOptions {
-  std::filesystem::path out;          // the run's folder; empty: nothing is written
-  bool resume = false;                // `out` holds a run: go on with it
-  double checkpoint_seconds = 30;     // between checkpoints within an epoch
-  bool measure_steps = false;         // time every step of the plan (slower)
-  bool tune = false;                  // micro-batch and threads by a timed search (run/tune.h)
+  std::filesystem::path out;       // the run's folder; empty: nothing is written
+  std::filesystem::path part_of;   // the folder of the runs that it is one of, for who goes on; empty: none
+  bool resume = false;             // `out` holds a run: go on with it
+  double checkpoint_seconds = 30;  // between checkpoints within an epoch
+  bool measure_steps = false;      // time every step of the plan (slower)
+  bool tune = false;               // micro-batch and threads by a timed search (run/tune.h)
   TrainObserver* observer = nullptr;  // told what happens (run/train/train_observer.h); not owned
   ExchangeMode exchange = ExchangeMode::overlapped;  // of gradients between ranks
   std::string validate =

@@ -26,6 +26,7 @@ constexpr auto kept_options = std::to_array<std::pair<std::string_view, const ch
     {"--crop", "crop"},
     {"--tokenizer", "tokenizer"},
     {"--samples", "samples"},
+    {"--folds", "folds"},
     {"--batch", "batch"},
     {"--micro-batch", "micro_batch"},
     {"--memory-limit", "memory_limit"},
@@ -65,6 +66,7 @@ TrainSettings extended(TrainSettings kept, const Extension& extension) {
     kept.steps = 0;
   }
   if (extension.steps) kept.steps = *extension.steps;
+  kept.stop_after = extension.stop_after;
   if (extension.until) kept.until = extension.until;
   if (extension.replicas) kept.replicas = *extension.replicas;
   if (extension.devices) kept.devices = *extension.devices;

@@ -16,6 +16,7 @@ struct Extension {
   std::optional<std::int64_t> steps;
   std::optional<Until> until;
   std::optional<int> replicas, devices;
+  double stop_after = 0;  // epochs; a run that was to stop goes on to its end where that is not given anew
 };
 TrainSettings extended(TrainSettings kept, const Extension& extension);
 

@@ -53,6 +53,8 @@ json to_json(const TrainSettings& s) {
               {"crop", s.crop ? "center" : ""},
               {"tokenizer", s.tokenizer.string()},
               {"samples", s.samples},
+              {"folds", s.folds},
+              {"fold", s.fold},
               {"batch", s.batch},
               {"micro_batch", s.micro_batch},
               {"memory_limit", s.memory_limit},
@@ -61,6 +63,7 @@ json to_json(const TrainSettings& s) {
               {"shard", s.divide_parameters ? "parameters" : ""},
               {"epochs", s.epochs},
               {"steps", s.steps},
+              {"stop_after", s.stop_after},
               {"optimizer", s.optimizer},
               {"learning_rate", s.learning_rate},
               {"schedule", s.schedule},
@@ -115,6 +118,8 @@ TrainSettings train_settings_from_json(const json& object) {
     s.crop = object.value("crop", "") == "center";       // absent from older files
     s.tokenizer = object.value("tokenizer", "");         // absent from older files
     s.samples = object.at("samples");
+    s.folds = object.value("folds", 0);  // absent from older files, with the one of them
+    s.fold = object.value("fold", 0);
     s.batch = object.at("batch");
     s.micro_batch = object.at("micro_batch");
     s.memory_limit = object.value("memory_limit", std::int64_t{0});  // absent from older files
@@ -123,6 +128,7 @@ TrainSettings train_settings_from_json(const json& object) {
     s.divide_parameters = object.value("shard", "") == "parameters";
     s.epochs = object.at("epochs");
     s.steps = object.at("steps");
+    s.stop_after = object.value("stop_after", 0.0);  // absent from older files
     s.optimizer = object.at("optimizer");
     s.learning_rate = object.at("learning_rate");
     s.schedule = object.value("schedule", "");  // absent from older files, with the three that follow

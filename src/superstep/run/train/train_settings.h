@@ -34,6 +34,7 @@ struct TrainSettings {
   bool crop = false;                 // of larger pictures than the model takes the middle is taken
   std::filesystem::path tokenizer;   // that makes tokens of the data, which are texts; empty: they are none
   std::int64_t samples = 0;
+  int folds = 0, fold = 0;       // of a cross validation (TaskSettings); 0: none. A run of all has fold 0
   std::int64_t batch = 0;        // 0: the workload's own
   std::int64_t micro_batch = 0;  // 0: the target chooses
   int replicas = 1;              // threads, each with a replica
@@ -44,6 +45,7 @@ struct TrainSettings {
   std::int64_t memory_limit = 0;  // bytes of the plan; 0: none
   double epochs = 0;       // 0: the workload's own; of the schedule, even if `steps` or `until` stop earlier
   std::int64_t steps = 0;  // stop after so many; 0: after the epochs
+  double stop_after = 0;   // stop after so many epochs of the schedule; 0: at its end
   std::optional<Until> until;
   std::string optimizer;             // transform::optimizer_from_text; empty: the workload's own
   double learning_rate = 0;          // peak; 0: the workload's own

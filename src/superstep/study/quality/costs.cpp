@@ -39,6 +39,7 @@ machine::Question question_of(const run::Model& model, const QualityCost& cost) 
 
 // Why a batch cannot be shared so; empty: it can.
 std::string obstacle(const QualityCost& cost, const Reached& reached) {
+  if (reached.diverged > 0) return fmt::format("{} of {} seeds diverged", reached.diverged, reached.seeds);
   if (reached.reached == 0) return "no seed reached the target";
   if (!reached.by_all())
     return fmt::format("{} of {} seeds did not reach the target", reached.seeds - reached.reached,

@@ -12,14 +12,35 @@ nlohmann::json figure_json(const Figure& figure) {
 }
 
 const char* name_of(Ending ending) {
-  return ending == Ending::reached ? "reached" : ending == Ending::not_reached ? "not reached" : "failed";
+  switch (ending) {
+    case Ending::reached: return "reached";
+    case Ending::not_reached: return "not reached";
+    case Ending::diverged: return "diverged";
+    case Ending::failed: break;
+  }
+  return "failed";
+}
+
+// What is not resolved is null.
+nlohmann::json noise_json(const MeasuredNoise& noise) {
+  nlohmann::json json{{"precision", noise.precision}, {"batch", noise.batch}, {"seed", noise.seed},
+                      {"step", noise.step},           {"words", noise.words}, {"noise_scale", nullptr}};
+  if (!noise.scale) return json;
+  json["noise_scale"] = noise.scale->batch;
+  json["low"] = noise.scale->low;
+  json["high"] = noise.scale->high;
+  json["gradient_squared"] = noise.scale->gradient;
+  json["noise_trace"] = noise.scale->noise;
+  json["samples"] = noise.scale->samples;
+  return json;
 }
 
 }  // namespace
 
 nlohmann::json json_of(const QualityReport& report) {
   nlohmann::json trainings = nlohmann::json::array(), costs = nlohmann::json::array(),
-                 laws = nlohmann::json::array();
+                 laws = nlohmann::json::array(), noises = nlohmann::json::array();
+  for (const MeasuredNoise& noise : report.noises) noises.push_back(noise_json(noise));
   for (const Training& t : report.trainings)
     trainings.push_back({{"precision", t.precision},
                          {"batch", t.batch},
@@ -55,6 +76,7 @@ nlohmann::json json_of(const QualityReport& report) {
           {"findings", findings_of(report)},
           {"trainings", std::move(trainings)},
           {"laws", std::move(laws)},
+          {"noises", std::move(noises)},
           {"costs", std::move(costs)}};
 }
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "superstep/base/text.h"
 #include "superstep/study/quality/report.h"
@@ -35,6 +36,29 @@ page::Plot steps_plot(const QualityReport& report) {
     }
     plot.series.push_back(std::move(line));
   }
+  return plot;
+}
+
+// The scale at each training's first and last step, and the critical batch that the trainings measure.
+page::Plot noise_plot(const QualityReport& report) {
+  page::Plot plot{.title = "Gradient noise scale, and the critical batch",
+                  .x_label = "step",
+                  .y_label = "samples",
+                  .log_y = true,
+                  .series = {},
+                  .horizontal = {},
+                  .vertical = {}};
+  for (const std::string& precision : report.settings.precisions)
+    for (const std::int64_t batch : report.settings.batches) {
+      page::Series line{.label = fmt::format("{}, batch {}", precision, batch)};
+      for (const MeasuredNoise& each : report.noises)
+        if (each.precision == precision && each.batch == batch && each.scale &&
+            std::isfinite(each.scale->batch))
+          line.x.push_back(static_cast<double>(each.step)), line.y.push_back(each.scale->batch);
+      if (!line.x.empty()) plot.series.push_back(std::move(line));
+    }
+  for (const BatchLaw& law : report.laws)
+    plot.horizontal.push_back({law.critical_batch, law.precision + ", critical batch"});
   return plot;
 }
 
@@ -109,6 +133,10 @@ std::string page_of(const QualityReport& report) {
   if (const page::Plot plot = steps_plot(report); !plot.series.empty()) page.heading("By batch").plot(plot);
   const ReportTable reached = reached_table(report), costs = cost_table(report);
   page.table(reached.header, reached.rows);
+  const ReportTable noise = noise_table(report);
+  if (const page::Plot plot = noise_plot(report); !plot.series.empty())
+    page.heading("The noise of gradients").plot(plot);
+  if (!noise.rows.empty()) page.table(noise.header, noise.rows);
   if (const page::Plot plot = time_plot(report); !plot.series.empty())
     page.heading("On machines").plot(plot).plot(front_plot(report));
   page.table(costs.header, costs.rows);

@@ -37,6 +37,7 @@ QualityReport study_quality(const QualitySettings& settings) {
                        .trainings = {},
                        .reached = {},
                        .laws = {},
+                       .noises = {},
                        .costs = {}};
   make_folder(settings.out);
   const FolderLock lock(settings.out);
@@ -45,6 +46,7 @@ QualityReport study_quality(const QualitySettings& settings) {
   report.reached = summary_of(report.trainings);
   for (const std::string& precision : settings.precisions)
     if (const auto law = law_of(report.reached, precision)) report.laws.push_back(*law);
+  report.noises = noises_of(settings, report.trainings);
   report.costs = costs_of(settings, report.reached);
   write(report);
   return report;
@@ -53,9 +55,10 @@ QualityReport study_quality(const QualitySettings& settings) {
 std::string text_of(const QualityReport& report) {
   std::string text = fmt::format(
       "{}: until {}, learning rate by the batch: {}\n\nmeasured\n{}\n"
+      "the gradient's noise scale\n{}\n"
       "predicted (80 %), with the seeds' spread\n{}\n",
       report.settings.workload, report.goal, study::name_of(report.settings.rule),
-      lines_of(reached_table(report)), lines_of(cost_table(report)));
+      lines_of(reached_table(report)), lines_of(noise_table(report)), lines_of(cost_table(report)));
   for (const std::string& finding : findings_of(report)) text += "- " + finding + "\n";
   return text;
 }

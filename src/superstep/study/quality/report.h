@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "superstep/study/quality/costs.h"
+#include "superstep/study/quality/noise.h"
 
 namespace superstep::study {
 
@@ -15,6 +16,7 @@ struct QualityReport {
   std::vector<Training> trainings;
   std::vector<Reached> reached;
   std::vector<BatchLaw> laws;
+  std::vector<MeasuredNoise> noises;  // of each batch's first seed, at its first step and at its last
   std::vector<QualityCost> costs;
 };
 

@@ -48,6 +48,7 @@ void check(const QualitySettings& settings) {
     const run::Model model(
         {.workload = settings.workload, .precision = precision, .model_options = settings.options});
     run::check_until(settings.until, model.workload());
+    model.passes(true);  // what cannot be trained in is refused before anything is
   }
   if (settings.samples > 0)
     for (const std::int64_t batch : settings.batches)

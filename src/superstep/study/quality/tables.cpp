@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
+
 #include "superstep/base/text.h"
 #include "superstep/study/report.h"
 
@@ -9,6 +11,7 @@ namespace superstep::study {
 namespace {
 
 std::string steps_words(const Reached& each) {
+  if (each.reached == 0 && each.diverged > 0) return fmt::format("{} diverged", each.diverged);
   if (each.reached == 0) return "not reached";
   return fmt::format("{} [{}, {}]", number_words(each.steps), number_words(each.steps_low),
                      number_words(each.steps_high));
@@ -65,6 +68,20 @@ ReportTable reached_table(const QualityReport& report) {
   return {{"precision", "batch", "seeds that reached it", "steps [min, max]", "samples",
            "seconds on this computer"},
           reached_rows(report)};
+}
+
+std::string noise_words(const NoiseScale& scale) {
+  const auto number = [](double value) { return std::isfinite(value) ? number_words(value) : "more"; };
+  return fmt::format("{} [{}, {}]", number(scale.batch), number(scale.low), number(scale.high));
+}
+
+ReportTable noise_table(const QualityReport& report) {
+  ReportTable table{{"precision", "batch", "at step", "noise scale [two errors]", "samples"}, {}};
+  for (const MeasuredNoise& each : report.noises)
+    table.rows.push_back({each.precision, fmt::format("{}", each.batch), fmt::format("{}", each.step),
+                          each.scale ? noise_words(*each.scale) : each.words,
+                          each.scale ? fmt::format("{}", each.scale->samples) : "-"});
+  return table;
 }
 
 ReportTable cost_table(const QualityReport& report) { return {cost_header(report), cost_rows(report)}; }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <fstream>
+#include <iterator>
 #include <nlohmann/json.hpp>
 
 #include "superstep/base/error.h"
@@ -17,6 +18,7 @@
 #include "superstep/record/member.h"
 #include "superstep/run/model.h"
 #include "superstep/study/kept.h"
+#include "superstep/study/run_log.h"
 
 namespace superstep::study {
 namespace {
@@ -148,11 +150,27 @@ std::vector<Training> trainings_of(const QualitySettings& settings) {
       jobs.keep(job, *kept);
     }
     training.words = kept->failure;
-    if (kept->failure.empty()) read_crossing(folder / "metrics.jsonl", settings, training);
+    if (kept->failure.empty())
+      read_crossing(folder / "metrics.jsonl", settings, training);
+    else if (const auto step = diverged_at(folder / "metrics.jsonl"))
+      training.ending = Ending::diverged, training.steps = static_cast<double>(*step),
+      training.words = fmt::format("the loss is no number at step {}", *step);
     ++done;
   }
   progress.update(done);
   return trainings;
+}
+
+std::vector<MeasuredNoise> noises_of(const QualitySettings& settings,
+                                     const std::vector<Training>& trainings) {
+  std::vector<MeasuredNoise> all;
+  for (const Training& training : trainings) {
+    const fs::path folder = settings.out / "runs" / key_of(training);
+    if (training.seed != 1 || !fs::exists(folder / "config.json")) continue;
+    const Progress phase = Progress::phase("measuring the noise of gradients");
+    std::ranges::move(noise_of_run(folder, settings.threads), std::back_inserter(all));
+  }
+  return all;
 }
 
 std::vector<Reached> summary_of(const std::vector<Training>& trainings) {
@@ -162,6 +180,7 @@ std::vector<Reached> summary_of(const std::vector<Training>& trainings) {
       all.push_back({.precision = training.precision, .batch = training.batch});
     ++all.back().seeds;
     all.back().reached += training.ending == Ending::reached ? 1 : 0;
+    all.back().diverged += training.ending == Ending::diverged ? 1 : 0;
   }
   for (Reached& each : all) {
     std::vector<double> steps, seconds;
@@ -186,7 +205,7 @@ std::optional<BatchLaw> law_of(const std::vector<Reached>& reached, const std::s
   double aa = 0, ab = 0, bb = 0, a1 = 0, b1 = 0;
   int batches = 0;
   for (const Reached& each : reached) {
-    if (each.precision != precision || !each.by_all() || each.steps <= 0) continue;
+    if (each.precision != precision || !each.resolved() || each.steps <= 0) continue;
     const double u = 1 / each.steps, v = u / static_cast<double>(each.batch);
     aa += u * u, ab += u * v, bb += v * v, a1 += u, b1 += v;
     ++batches;
@@ -197,7 +216,7 @@ std::optional<BatchLaw> law_of(const std::vector<Reached>& reached, const std::s
   if (a <= 0 || b <= 0) return std::nullopt;
   BatchLaw law{.precision = precision, .least_steps = a, .critical_batch = b / a, .batches = batches};
   for (const Reached& each : reached)
-    if (each.precision == precision && each.by_all())
+    if (each.precision == precision && each.resolved())
       law.largest_deviation = std::max(
           law.largest_deviation, std::abs(law.steps_at(static_cast<double>(each.batch)) / each.steps - 1));
   return law;

@@ -6,11 +6,12 @@
 #include <string>
 #include <vector>
 
+#include "superstep/study/quality/noise.h"
 #include "superstep/study/quality/settings.h"
 
 namespace superstep::study {
 
-enum class Ending { reached, not_reached, failed };
+enum class Ending { reached, not_reached, diverged, failed };
 
 struct Training {
   std::string precision;
@@ -23,7 +24,7 @@ struct Training {
   double steps = 0, steps_low = 0, steps_high = 0;
   double best = 0;     // quality that it came to
   double seconds = 0;  // of this computer, until then
-  std::string words;   // why it failed
+  std::string words;   // why it failed, or where it diverged
   std::vector<std::string> command;
 };
 
@@ -31,11 +32,14 @@ struct Training {
 struct Reached {
   std::string precision;
   std::int64_t batch = 0;
-  int reached = 0, seeds = 0;
+  int reached = 0, seeds = 0, diverged = 0;
   double steps = 0, steps_low = 0, steps_high = 0;
   double seconds = 0;  // of this computer
   // What some seeds alone reach says nothing of the others: neither a law nor a cost is made of it.
   bool by_all() const { return seeds > 0 && reached == seeds; }
+  // Quality is looked at once an epoch: what is good enough at the end of the first may have been so from its
+  // beginning on, and its steps are those of the data, not of the batch.
+  bool resolved() const { return by_all() && steps_low > 0; }
   double samples() const { return steps * static_cast<double>(batch); }
 };
 
@@ -57,10 +61,13 @@ void read_crossing(const std::filesystem::path& log, const QualitySettings& sett
 // between two; a folder's run goes on where it was stopped.
 std::vector<Training> trainings_of(const QualitySettings& settings);
 
+// Where its trainings of the first seed are kept. Throws Error (interrupted).
+std::vector<MeasuredNoise> noises_of(const QualitySettings& settings, const std::vector<Training>& trainings);
+
 std::vector<Reached> summary_of(const std::vector<Training>& trainings);
 
-// Nothing where fewer than two batches reached the target with every seed, or steps do not fall with the
-// batch.
+// Nothing where fewer than two batches reached the target with every seed after their first epoch, or steps
+// do not fall with the batch.
 std::optional<BatchLaw> law_of(const std::vector<Reached>& reached, const std::string& precision);
 
 }  // namespace superstep::study

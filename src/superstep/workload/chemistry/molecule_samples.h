@@ -75,6 +75,7 @@ class MoleculeTask : public Task {
 
   std::int64_t size() const override { return packs_.size(); }
   std::int64_t training_count() const override { return packs_.training_count(); }
+  bool heeds_folds() const override { return true; }
   bool has_labels() const override;
 
   void fill(std::span<const std::int64_t> indices, std::uint64_t epoch, bool augment,

@@ -7,6 +7,7 @@
 #include "superstep/baseline/chemistry/activity.h"
 #include "superstep/baseline/in_file.h"
 #include "superstep/baseline/ranking.h"
+#include "superstep/baseline/regression.h"
 #include "superstep/file/csv.h"
 #include "superstep/physics/chemistry/scaffold.h"
 #include "superstep/physics/chemistry/smiles.h"
@@ -139,9 +140,11 @@ std::unique_ptr<Task> open_molecules(const TaskSettings& settings, const Options
   const bool labelled = any_labelled(rows);
   std::vector<AssayedSample> all;
   for (const baseline::MoleculeRow& row : rows) all.push_back(read_molecule(row, all.size(), labelled));
-  const int fold = static_cast<int>(model.integer("fold", 1, baseline::activity_folds)) - 1;
+  const int folds = settings.folds > 0 ? settings.folds : baseline::activity_folds;
+  const int fold =
+      settings.folds > 0 ? settings.fold - 1 : static_cast<int>(model.integer("fold", 1, folds)) - 1;
   const auto is_known = [&](const AssayedSample& each) {
-    return labelled && !baseline::is_in_fold(each.scaffold, fold);
+    return labelled && baseline::fold_of(each.scaffold, folds) != fold;
   };
   const std::size_t training = all.size() - std::ranges::stable_partition(all, is_known).size();
   return std::make_unique<GinTask>(std::move(all), training, gin_sizes(model).pack, settings);

@@ -108,9 +108,10 @@ std::unique_ptr<Task> open_polymers(const PolymerData& data, const TaskSettings&
   Polymers all = read_polymers(data, settings);
   std::size_t training = 0;
   if (all.labelled) {
-    const auto held_out = model.integer("fold", 1, folds) - 1;
+    const int parts = settings.folds > 0 ? settings.folds : folds;
+    const auto held_out = settings.folds > 0 ? settings.fold - 1 : model.integer("fold", 1, folds) - 1;
     const auto is_known = [&](const Polymer& polymer) {
-      return baseline::fold_of(polymer.canonical, folds) != held_out;
+      return baseline::fold_of(polymer.canonical, parts) != held_out;
     };
     training = all.polymers.size() - std::ranges::stable_partition(all.polymers, is_known).size();
   }

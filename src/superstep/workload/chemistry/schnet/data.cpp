@@ -114,6 +114,7 @@ class ClusterTask : public Task {
 
   std::int64_t size() const override { return packs_.size(); }
   std::int64_t training_count() const override { return packs_.training_count(); }
+  bool heeds_folds() const override { return true; }
   bool has_labels() const override {
     return std::ranges::all_of(clusters_, [](const Cluster& each) { return each.energy.has_value(); });
   }
@@ -337,9 +338,10 @@ std::unique_ptr<Task> open_clusters(const TaskSettings& settings, const Options&
   std::vector<Cluster> clusters;
   std::vector<std::size_t> places;
   std::size_t training = 0;
+  const int parts = settings.folds > 0 ? settings.folds : 5, part = std::max(0, settings.fold - 1);
   for (const bool held_out : {false, true}) {
     for (std::size_t i = 0; i < read.size(); ++i)
-      if ((!learns || baseline::is_held_out(std::to_string(i), 5)) == held_out)
+      if ((!learns || baseline::fold_of(std::to_string(i), parts) == part) == held_out)
         clusters.push_back(std::move(read[i])), places.push_back(i);
     if (!held_out) training = clusters.size();
   }

@@ -150,10 +150,11 @@ std::unique_ptr<Task> open_reactions(const TaskSettings& settings, const Options
   const auto split = model.integer("split", 1, 1000);
   const bool learns = std::ranges::none_of(read, [](const Reaction& each) { return std::isnan(each.label); });
   const auto held_out = [&](const Reaction& each) {
-    return !learns || baseline::fold_of(fmt::format("split {} of {}", split, fmt::join(each.of_role, "|")),
-                                        parts_of_ten) < held_out_parts;
+    const std::string place = fmt::format("split {} of {}", split, fmt::join(each.of_role, "|"));
+    if (settings.folds > 0) return baseline::fold_of(place, settings.folds) == settings.fold - 1;
+    return baseline::fold_of(place, parts_of_ten) < held_out_parts;
   };
-  const auto is_known = [&](const Reaction& each) { return !held_out(each); };
+  const auto is_known = [&](const Reaction& each) { return learns && !held_out(each); };
   const std::size_t training = read.size() - std::ranges::stable_partition(read, is_known).size();
   return std::make_unique<YieldTask>(std::move(read), training, yield_sizes(model), settings);
 }

@@ -231,6 +231,7 @@ TableSpec spec_of_cathodes(int side) {
           .targets = {{.field = "sigma_eff"}},
           .more = {},
           .augment = flip_and_scale,
+          .augments_by_others = true,
           .quality = quality_of_ratios,
           .present = present_cathodes,
           .references = area_and_coarse_solution,

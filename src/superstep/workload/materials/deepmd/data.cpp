@@ -47,6 +47,7 @@ class FrameTask : public Task, public KeepsCurve {
 
   std::int64_t size() const override { return static_cast<std::int64_t>(frames_.size()); }
   std::int64_t training_count() const override { return static_cast<std::int64_t>(training_); }
+  bool heeds_folds() const override { return true; }
   bool has_labels() const override {
     return std::ranges::all_of(frames_,
                                [](const PlacedFrame& f) { return f.frame.labels.energy.has_value(); });
@@ -281,9 +282,10 @@ std::unique_ptr<Task> open_frames(const TaskSettings& settings, const Options& m
   std::vector<PlacedFrame> frames;
   std::vector<std::size_t> places;
   std::size_t training = 0;
+  const int parts = settings.folds > 0 ? settings.folds : 5, part = std::max(0, settings.fold - 1);
   for (const bool held_out : {false, true}) {
     for (std::size_t i = 0; i < read.size(); ++i)
-      if ((!learns || baseline::is_held_out(std::to_string(read[i].trajectory), 5)) == held_out)
+      if ((!learns || baseline::fold_of(std::to_string(read[i].trajectory), parts) == part) == held_out)
         frames.push_back(std::move(read[i])), places.push_back(i);
     if (!held_out) training = frames.size();
   }

@@ -1,0 +1,150 @@
+// superstep study, as a user has it: killed at any moment it goes on, and what was measured once stays.
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "tests/cli/program.h"
+#include "tests/contains.h"
+#include "tests/scratch.h"
+
+namespace superstep {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+constexpr const char* study = R"toml(
+title = "Two models on two machines"
+shows = "What kills leave behind."
+minutes = 0.02
+
+[[cells]]
+workload = ["mlp", "braggnn"]
+mode = ["train", "infer"]
+machine = ["gc200", "a100-40gb"]
+micro_batch = [16, 64]
+metric = "throughput"
+unit = "samples/s"
+
+[[measure]]
+with = "bench"
+least = 0.1
+
+[[execute]]
+workload = ["mlp"]
+batch = 8
+least = 0.1
+)toml";
+
+std::map<std::string, std::string> jobs_in(const fs::path& folder) {
+  std::map<std::string, std::string> jobs;
+  if (fs::exists(folder / "jobs"))
+    for (const auto& entry : fs::directory_iterator(folder / "jobs"))
+      if (entry.path().extension() == ".json")
+        jobs[entry.path().filename().string()] = content_of(entry.path());
+  return jobs;
+}
+
+// Cell by cell, without what was measured.
+json shape_of(const fs::path& folder) {
+  json report = json::parse(content_of(folder / "results.json"));
+  for (json& cell : report["cells"]) {
+    cell["measured"] = cell["measured"]["value"].is_number();
+    cell.erase("measured_words");
+  }
+  report.erase("findings");
+  return report;
+}
+
+TEST(StudyKills, LeaveWhatWasMeasuredAndGoOnBehindIt) {
+  const ScratchFolder folder;
+  std::ofstream(folder / "my.toml") << study;
+  ASSERT_EQ(run_program(folder / "", "study my.toml --out whole --quiet").code, 0);
+  std::map<std::string, std::string> before;
+  int kills = 0;
+  for (const char* const after : {"0.04", "0.3", "0.12", "0.5", "0.2", "0.7", "0.4"}) {
+    const Outcome outcome =
+        run_program(folder / "", "study my.toml --out s --quiet", std::string("timeout -s KILL ") + after);
+    const auto now = jobs_in(folder / "s");
+    for (const auto& [name, text] : before) EXPECT_EQ(now.at(name), text) << "measured again: " << name;
+    before = now;
+    if (outcome.code == 0) break;
+    ++kills;
+  }
+  EXPECT_GE(kills, 1);
+  ASSERT_EQ(run_program(folder / "", "study my.toml --out s --quiet").code, 0);
+  EXPECT_EQ(shape_of(folder / "s"), shape_of(folder / "whole"));
+  const auto now = jobs_in(folder / "s");
+  for (const auto& [name, text] : before) EXPECT_EQ(now.at(name), text);
+}
+
+// What is done is done: killed while it looks again, or not, the page is the same to the byte.
+TEST(StudyKills, DoNotChangeAPageThatIsDone) {
+  const ScratchFolder folder;
+  std::ofstream(folder / "my.toml") << study;
+  ASSERT_EQ(run_program(folder / "", "study my.toml --out s --quiet").code, 0);
+  const std::string page = content_of(folder / "s/index.html"),
+                    results = content_of(folder / "s/results.json");
+  for (const char* const after : {"0.01", "0.03", "0.05", "0.07", "0.09"})
+    run_program(folder / "", "study my.toml --out s --quiet", std::string("timeout -s KILL ") + after);
+  ASSERT_EQ(run_program(folder / "", "study my.toml --out s --quiet").code, 0);
+  EXPECT_EQ(content_of(folder / "s/index.html"), page);
+  EXPECT_EQ(content_of(folder / "s/results.json"), results);
+}
+
+TEST(StudyAllocation, IsWrittenBesideThePageOrRefused) {
+  const ScratchFolder folder;
+  std::ofstream(folder / "my.toml") << study;
+  const Outcome outcome = run_program(
+      folder / "", "study my.toml --out s --report allocation --trainings 5 --training-samples 1e6");
+  ASSERT_EQ(outcome.code, 0) << outcome.errors;
+  EXPECT_TRUE(contains(outcome.output, "5 trainings of 1,000,000 samples"));
+  for (const char* const file : {"allocation.html", "allocation.pdf", "allocation.json"})
+    EXPECT_TRUE(fs::exists(folder / "s" / file)) << file;
+  EXPECT_EQ(run_program(folder / "", "study list --report allocation").code, 2);
+  EXPECT_EQ(run_program(folder / "", "study all --report allocation").code, 2);
+  EXPECT_EQ(run_program(folder / "", "study my.toml --trainings 5").code, 2);
+  EXPECT_EQ(run_program(folder / "", "study my.toml --report nothing").code, 2);
+}
+
+TEST(StudyQuality, RefusesWhatCannotBeTrainedIn) {
+  const ScratchFolder folder;
+  const Outcome outcome =
+      run_program(folder / "", "study quality mlp --until rmse=0.5 --precision f32,f16 --out q");
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_TRUE(contains(outcome.errors, "f16 is for inference"));
+  EXPECT_FALSE(fs::exists(folder / "q"));
+}
+
+// Trained, its noise measured, and machines ranked by it.
+TEST(StudyQuality, IsWhatAdviceIsGivenBy) {
+  const ScratchFolder folder;
+  const Outcome outcome = run_program(
+      folder / "",
+      "study quality mlp --until rmse=0.5 --batch 32,128 --samples 1000 --epochs 8 --seeds 2 --quiet");
+  ASSERT_EQ(outcome.code, 0) << outcome.errors;
+  const json report = json::parse(content_of(folder / "study/quality-mlp/results.json"));
+  ASSERT_EQ(report["noises"].size(), 4U) << "of two batches, at the first and the last step";
+  for (const json& noise : report["noises"]) EXPECT_GT(noise["noise_scale"].get<double>(), 0);
+  EXPECT_TRUE(contains(content_of(folder / "study/quality-mlp/index.html"), "The noise of gradients"));
+  const Outcome ranked =
+      run_program(folder / "", "advise mlp --for time-to-quality --on a100-40gb,gc200 --out a.html");
+  ASSERT_EQ(ranked.code, 0) << ranked.errors;
+  EXPECT_TRUE(contains(ranked.output, "mlp until rmse <= 0.5: measured steps of study/quality-mlp"));
+  EXPECT_TRUE(fs::exists(folder / "a.html"));
+  const Outcome without = run_program(
+      folder / "", "advise mlp --for time-to-quality --on a100-40gb --samples 1000 --quality none");
+  ASSERT_EQ(without.code, 0) << without.errors;
+  EXPECT_TRUE(contains(without.errors, "superstep study quality mlp --until METRIC=VALUE measures"));
+  for (const char* const wrong :
+       {"advise mlp --for throughput --quality study/quality-mlp",
+        "advise mlp --for time-to-quality --batch 64", "advise mlp --for time-to-quality --at-most 5ms",
+        "advise braggnn --for time-to-quality --quality study/quality-mlp"})
+    EXPECT_EQ(run_program(folder / "", wrong).code, 2) << wrong;
+}
+
+}  // namespace
+}  // namespace superstep

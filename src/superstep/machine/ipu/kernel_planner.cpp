@@ -122,7 +122,7 @@ Plan KernelPlanner::einsum(const Work& work) {
 
 Plan KernelPlanner::recurrent(const Node& node) {
   const Shape &x = shape(node.inputs[0]), &r = shape(node.inputs[2]);
-  const bool gradient = node.op == "superstep.LSTMGradient";
+  const bool gradient = node.op == "superstep.LSTMGradient" || node.op == "superstep.RecurrentGradient";
   const std::int64_t hidden = std::max<std::int64_t>(1, r[2]);
   Recurrent work{.steps = x[0],
                  .batch = x[1],

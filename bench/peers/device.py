@@ -29,8 +29,7 @@ def parse():
     parser.add_argument("--modes", default="train,infer")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=0.6, help="of each round of each contender")
-    parser.add_argument("--build", type=pathlib.Path, default=HERE.parent.parent / "build")
-    parser.add_argument("--python", help="the interpreter that has JAX (default: that of tools/setup-peers)")
+    parser.add_argument("--build", type=pathlib.Path, default=HERE.parent.parent / "build", help="build folder, with JAX by tools/setup-peers")
     parser.add_argument("--json", type=pathlib.Path, help="file for every sample")
     return parser.parse_args()
 
@@ -43,10 +42,10 @@ def measure(arguments, folder, model, mode):
         subprocess.run([contender, "--model", model, "--export", graph], check=True, stdout=subprocess.DEVNULL)
     batch = MODELS[model][mode == "infer"] if model in MODELS else 1
     processor = sorted(os.sched_getaffinity(0))[-1]
-    python = arguments.python or arguments.build / "peers" / "venv" / "bin" / "python"
+    python = arguments.build / "peers" / "venv" / "bin" / "python"
     ours = "Superstep=taskset -c %d %s --model %s --mode %s --on pjrt:%s --batch {batch} --threads {threads}" % (
         processor, contender, model, mode, arguments.plugin)
-    command = [python, HERE / "compare.py", "--model", model, "--mode", mode, "--graph", graph, "--batch", str(batch), "--threads", "1",
+    command = [python if python.exists() else sys.executable, HERE / "compare.py", "--model", model, "--mode", mode, "--graph", graph, "--batch", str(batch), "--threads", "1",
                "--peers", "jax", "--plugin", arguments.plugin, "--rounds", str(arguments.rounds), "--seconds", str(arguments.seconds),
                "--build", arguments.build, "--contender", ours, "--json", out]
     out.unlink(missing_ok=True)

@@ -67,7 +67,7 @@ double lstm_gradient_flops(const Attributes&, std::span<const ValueType> inputs,
 
 Definition gradient_definition() {
   Definition definition = composite<decompose_lstm_gradient>(
-      {"superstep.LSTMGradient", 0, 7, 10, 6}, infer_lstm_gradient,
+      {lstm_gradient_operator, 0, 7, 10, 6}, infer_lstm_gradient,
       {.elements = Elements::floating, .work = WorkKind::recurrent, .batch = batch::lstm_gradient});
   definition.flops = lstm_gradient_flops;
   return definition;
@@ -136,7 +136,7 @@ std::vector<Var> decompose_recurrent_gradient(const DerivativeContext& context) 
 
 Definition recurrent_gradient_definition() {
   return composite<decompose_recurrent_gradient>(
-      {"superstep.RecurrentGradient", 0, 4, rg_dy_c + 1, 7}, infer_recurrent_gradient,
+      {recurrent_gradient_operator, 0, 4, rg_dy_c + 1, 7}, infer_recurrent_gradient,
       {.elements = Elements::floating, .work = WorkKind::recurrent, .batch = batch::recurrent_gradient});
 }
 
@@ -165,7 +165,7 @@ std::vector<Var> lstm_gradient(std::span<const Var> inputs, Var y, std::span<con
   std::vector<Var> all(inputs.begin(), inputs.end());
   all.push_back(y);
   all.insert(all.end(), cotangents.begin(), cotangents.end());
-  return y.builder().node("superstep.LSTMGradient", all, attributes, 6);
+  return y.builder().node(lstm_gradient_operator, all, attributes, 6);
 }
 
 bool has_lstm_gradient(const DerivativeContext& context) {
@@ -210,7 +210,7 @@ std::vector<Var> vjp_recurrent(std::string_view op, const DerivativeContext& con
   Attributes attributes = context.attributes;
   attributes.set("cell", std::string(op));
   const std::span places = differentiated_of(of);
-  const std::vector<Var> found = context.builder.node("superstep.RecurrentGradient", inputs,
+  const std::vector<Var> found = context.builder.node(recurrent_gradient_operator, inputs,
                                                       std::move(attributes), static_cast<int>(places.size()));
   std::vector<Var> result = no_cotangents(context);
   for (std::size_t i = 0; i < places.size(); ++i)

@@ -6,6 +6,10 @@
 
 namespace superstep::op {
 
+// The operators' names, for who takes them apart or has a kernel of them.
+inline constexpr std::string_view lstm_gradient_operator = "superstep.LSTMGradient";
+inline constexpr std::string_view recurrent_gradient_operator = "superstep.RecurrentGradient";
+
 // superstep.LSTMGradient: inputs X W R B initial_h initial_c as of LSTM, all given; Y as LSTM made it (which
 // spares a target the recurrence forward); the cotangents of Y, Y_h and Y_c, each left out where it is zero.
 // Outputs: the cotangents of the first six. Attributes are those of the LSTM node, which has the default

@@ -3,6 +3,8 @@
 // graphs of their steps (recurrent_loop.h).
 #include <array>
 
+#include "superstep/op/sequence/recurrent.h"
+#include "superstep/op/sequence/recurrent_gradient.h"
 #include "superstep/target/pjrt/stablehlo/directions.h"
 #include "superstep/target/pjrt/stablehlo/recurrent_loop.h"
 
@@ -219,17 +221,22 @@ Values any_lstm(const Site& s) {
   return usual ? lstm(s) : recurrent_in_a_loop(s, s.node.op);
 }
 
+// Beside the state: a third result.
+bool has_cell(const op::Definition& cell) { return cell.max_outputs == 3; }
+
 Values any_cell(const Site& s) { return recurrent_in_a_loop(s, s.node.op); }
 
 }  // namespace
 
 std::span<const Lowering> recurrent_lowerings() {
-  static const Lowering table[] = {
-      {"LSTM", any_lstm, Inputs::widened, is_loop},
-      {"GRU", any_cell, Inputs::widened, is_loop},
-      {"RNN", any_cell, Inputs::widened, is_loop},
-      {"superstep.LSTMGradient", lstm_gradient, Inputs::widened, is_usual_loop},
-      {"superstep.RecurrentGradient", recurrent_gradient_in_a_loop, Inputs::widened, is_loop}};
+  static const std::vector<Lowering> table = [] {
+    std::vector<Lowering> rows = {
+        {op::lstm_gradient_operator, lstm_gradient, Inputs::widened, is_usual_loop},
+        {op::recurrent_gradient_operator, recurrent_gradient_in_a_loop, Inputs::widened, is_loop}};
+    for (const op::Definition& cell : op::recurrent_operators())
+      rows.push_back({cell.name, has_cell(cell) ? any_lstm : any_cell, Inputs::widened, is_loop});
+    return rows;
+  }();
   return table;
 }
 

@@ -106,6 +106,7 @@ def parse(words=None):
     parser.add_argument("--compile", action="store_true", help="let PyTorch try its compilers (slow)")
     parser.add_argument("--search", default="600", help="seconds after which PyTorch tries no further set-up")
     parser.add_argument("--remember", help="file that keeps which of PyTorch's set-ups was fastest")
+    parser.add_argument("--plugin", help="the library of a PJRT plug-in that JAX computes on, as ours does with --on pjrt:PATH")
     parser.add_argument("--contender", action="append", default=[], metavar="NAME=COMMAND",
                         help="another program that speaks the protocol; {batch} and {threads} are filled in")
     parser.add_argument("--json", type=pathlib.Path, help="file for every sample")
@@ -147,8 +148,9 @@ def of_openvino(arguments, precision, batch, common):
 
 
 def of_jax(arguments, precision, batch, common):
-    return [python_of(arguments), HERE / "jax_peer.py", arguments.graph, "--model", arguments.model, "--mode", arguments.mode, *common,
-            "--precision", precision]
+    command = [python_of(arguments), HERE / "jax_peer.py", arguments.graph, "--model", arguments.model, "--mode", arguments.mode, *common,
+               "--precision", precision]
+    return command + (["--plugin", arguments.plugin] if arguments.plugin else [])
 
 
 MAKERS = {"pytorch": of_torch, "onnxruntime": of_onnxruntime, "openvino": of_openvino, "jax": of_jax}

@@ -21,12 +21,15 @@ def parse():
     parser.add_argument("--batch", type=int, default=1)
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--precision", choices=["f32", "bf16"], default="f32")
+    parser.add_argument("--plugin", help="the library of a PJRT plug-in, in the place of JAX's own processor")
     return parser.parse_args()
 
 
 ARGUMENTS = parse()
 # XLA has as many threads as it sees processors.
 os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[-ARGUMENTS.threads:])
+if ARGUMENTS.plugin:
+    os.environ.update(PJRT_NAMES_AND_LIBRARY_PATHS="device:" + ARGUMENTS.plugin, JAX_PLATFORMS="device")
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 ENVIRONMENT = environment.prepare(ARGUMENTS.threads)
 protocol.claim_output()

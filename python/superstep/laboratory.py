@@ -196,7 +196,8 @@ def profile(workload: str, *, on: str = "cpu", mode: Mode = "train", out: str | 
     """Where the time goes: a page with every step, and its numbers as ``result``. ``trace.json`` lies beside the page.
 
     Args:
-        on: ``"cpu"`` (measured), ``"gc200"``, ``"bow"``, ``"gc2"`` (modelled).
+        on: ``"cpu"`` or a device behind a plug-in, ``"cuda"``, ``"tpu"`` (measured: its copies, start and computation);
+            ``"gc200"``, ``"bow"``, ``"gc2"`` (modelled).
         out: a folder; None: a temporary one, which goes with the page.
     """
     keep = tempfile.TemporaryDirectory(prefix="superstep-") if out is None else None

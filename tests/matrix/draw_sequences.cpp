@@ -36,6 +36,29 @@ Case recurrent(Draw& d, const char* op) {
   return node_case(op, inputs, attributes_of(d, c), name == "LSTM" ? 3 : 2);
 }
 
+// The derivative of any cell, with all that it may be given.
+Case recurrent_gradient(Draw& d, const char* op) {
+  const std::string name = d.one_of<const char*>({"RNN", "GRU", "LSTM"});
+  const Cell c = cell(d);
+  const bool lstm = name == "LSTM", lengths = d.coin();
+  const std::int64_t rows = (lstm ? 4 : name == "GRU" ? 3 : 1) * c.hidden;
+  std::vector<Tensor> inputs{d.normal(c.sequence()),
+                             d.normal({c.directions, rows, c.inputs}, 0.5),
+                             d.normal({c.directions, rows, c.hidden}, 0.5),
+                             d.normal({c.directions, 2 * rows}, 0.5),
+                             lengths ? d.whole({c.batch}, 1, c.steps, ElementType::i32) : left_out(),
+                             d.normal(c.state()),
+                             lstm ? d.normal(c.state()) : left_out(),
+                             lstm ? d.normal({c.directions, 3 * c.hidden}, 0.5) : left_out(),
+                             left_out(),
+                             d.normal(c.results()),
+                             d.coin() ? d.normal(c.state()) : left_out()};
+  op::Attributes attributes = attributes_of(d, c);
+  attributes.set("cell", name);
+  if (d.coin()) attributes.set("clip", 0.8);
+  return node_case(op, inputs, attributes, lstm ? 7 : 5, Smooth::no);
+}
+
 // The LSTM's own Y: the operator is the derivative there.
 Case lstm_gradient(Draw& d, const char* op) {
   const Cell c = cell(d);
@@ -145,6 +168,7 @@ Case onnx_optimizer(Draw& d, const char* op) {
 std::vector<Generator> sequence_generators() {
   return {{{"LSTM", "GRU", "RNN"}, recurrent},
           {{"superstep.LSTMGradient"}, lstm_gradient},
+          {{"superstep.RecurrentGradient"}, recurrent_gradient},
           {{"Attention"}, attention},
           {{"RotaryEmbedding"}, rotary},
           {{"LinearAttention"}, linear_attention},

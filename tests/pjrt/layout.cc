@@ -47,6 +47,7 @@ void places() {
   PLACE(executable_destroy, PJRT_Executable_Destroy);
   PLACE(executable_output_count, PJRT_Executable_NumOutputs);
   PLACE(executable_code_size, PJRT_Executable_SizeOfGeneratedCodeInBytes);
+  PLACE(executable_cost_analysis, PJRT_Executable_GetCostAnalysis);
   PLACE(executable_optimized_program, PJRT_Executable_OptimizedProgram);
   PLACE(loaded_destroy, PJRT_LoadedExecutable_Destroy);
   PLACE(loaded_executable, PJRT_LoadedExecutable_GetExecutable);
@@ -91,6 +92,8 @@ void programs() {
   AT(LoadedExecutableArgs, executable, PJRT_LoadedExecutable_GetExecutable_Args, executable);
   AT(OutputCountArgs, count, PJRT_Executable_NumOutputs_Args, num_outputs);
   AT(CodeSizeArgs, bytes, PJRT_Executable_SizeOfGeneratedCodeInBytes_Args, size_in_bytes);
+  AT(CostAnalysisArgs, properties, PJRT_Executable_GetCostAnalysis_Args, properties);
+  AT(ExtensionBase, next, PJRT_Extension_Base, next);
   AT(OptimizedProgramArgs, program, PJRT_Executable_OptimizedProgram_Args, program);
   AT(ExecutableMemoryStatsArgs, temporary_bytes, PJRT_Executable_GetCompiledMemoryStats_Args, temp_size_in_bytes);
   AT(ExecutableMemoryStatsArgs, peak_bytes, PJRT_Executable_GetCompiledMemoryStats_Args, peak_memory_in_bytes);

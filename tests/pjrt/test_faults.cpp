@@ -89,6 +89,33 @@ TEST(PluginFaults, ADeviceLostInMidRunIsAnErrorThenAndLater) {
   });
 }
 
+// What it records goes through as it is; what it says of costs, too.
+TEST(PluginProfilers, RecordWhileProgramsRun) {
+  apart("profiler", [] {
+    const auto executable = compiled();
+    const target::pjrt::ProgramFacts facts = target::pjrt::program_facts(*executable);
+    ASSERT_TRUE(facts.has_profiler);
+    ASSERT_EQ(facts.costs.size(), 2u);
+    EXPECT_EQ(facts.costs[0].name, "flops");
+    EXPECT_EQ(facts.costs[0].value, 12);
+    EXPECT_EQ(facts.costs[1].value, 3);
+    int runs = 0;
+    EXPECT_EQ(target::pjrt::device_trace(*executable, [&] { run_times(*executable, ++runs); }), "cse");
+    EXPECT_EQ(runs, 1);
+  });
+  apart("profiler_fails", [] {
+    const auto executable = compiled();
+    expect_error(ErrorCode::io, {"stopping its profiler: the recorder is out of tape"},
+                 [&] { target::pjrt::device_trace(*executable, [] {}); });
+  });
+  apart("", [] {
+    const auto executable = compiled();
+    EXPECT_FALSE(target::pjrt::program_facts(*executable).has_profiler);
+    expect_error(ErrorCode::unsupported, {"has no profiler"},
+                 [&] { target::pjrt::device_trace(*executable, [] {}); });
+  });
+}
+
 // It says nothing of its platform: a record has what it says, and the run goes on.
 TEST(PluginFaults, WhatAPluginDoesNotSayIsLeftOutOfRecords) {
   apart("", [] {

@@ -88,6 +88,43 @@ TEST(ProgramOnDevice, WritesItsProgram) {
     EXPECT_TRUE(contains(written.output, part));
 }
 
+void expect_refused(const ScratchFolder& folder, const std::string& call, int code,
+                    std::initializer_list<const char*> words) {
+  const Outcome outcome = run_program(folder / "", call);
+  EXPECT_EQ(outcome.code, code) << call << outcome.errors;
+  for (const char* word : words) EXPECT_TRUE(contains(outcome.errors, word)) << call << outcome.errors;
+}
+
+// What only a cost model knows is refused with the call that asks it, before anything is compiled.
+TEST(ProgramOnDevice, CompilesForNoMachineWithoutACompiler) {
+  const ScratchFolder folder;
+  for (const char* devices : {"mi300x", "tpu-v5e,mi300x"})
+    expect_refused(folder, std::string("compile mlp --batch 64 --for ") + devices, 1,
+                   {"mi300x: AMD's compiler", "ROCm",
+                    "superstep predict mlp --on mi300x --mode train --batch 64 --precision f32"});
+  expect_refused(folder, "compile mlp --for gc200", 1, {"gc200", "without the device", "superstep predict"});
+  expect_refused(folder, "compile mlp --for h101", 2, {"h101", "did you mean 'h100'"});
+}
+
+TEST(ProgramOnDevice, SaysWhereAStepsTimeGoes) {
+  NEEDS_CPU_PLUGIN();
+  const ScratchFolder folder;
+  const Outcome profiled =
+      run_program(folder / "", "profile mlp --on pjrt-cpu --runs 5 --out out --json profile.json");
+  ASSERT_EQ(profiled.code, 0) << profiled.errors;
+  for (const char* part : {"inputs to the device", "compute", "outputs from the device",
+                           "with the next inputs sent meanwhile", "no profiler"})
+    EXPECT_TRUE(contains(profiled.output, part)) << profiled.output;
+  const auto record = nlohmann::json::parse(content_of(folder / "profile.json"));
+  for (const char* metric : {"step_time", "time_to_device", "time_to_compute", "step_time_sending_ahead"})
+    EXPECT_GT(record["metrics"][metric]["value"].get<double>(), 0) << metric;
+  EXPECT_EQ(record["environment"]["device"][0]["name"], "pjrt-cpu:0");
+  const auto trace = nlohmann::json::parse(content_of(folder / "out" / "trace.json"));
+  EXPECT_EQ(trace["traceEvents"].size(), 5u);
+  EXPECT_TRUE(contains(content_of(folder / "out" / "profile.html"), "Parts of a run"));
+  EXPECT_FALSE(fs::exists(folder / "out" / "device.xplane.pb"));
+}
+
 // ---- several devices
 
 double loss_of(const fs::path& result) {
@@ -122,13 +159,6 @@ TEST(ProgramOnDevices, ReplicasTrainWhatOneDeviceTrains) {
               1e-4 * loss_of(folder / "one.json"));
 }
 
-void expect_refused(const ScratchFolder& folder, const std::string& call, int code,
-                    std::initializer_list<const char*> words) {
-  const Outcome outcome = run_program(folder / "", call);
-  EXPECT_EQ(outcome.code, code) << call << outcome.errors;
-  for (const char* word : words) EXPECT_TRUE(contains(outcome.errors, word)) << call << outcome.errors;
-}
-
 TEST(ProgramOnDevices, WhatCannotBeIsRefusedBeforeTheWork) {
   NEEDS_CPU_PLUGIN();
   const ScratchFolder folder;
@@ -137,7 +167,10 @@ TEST(ProgramOnDevices, WhatCannotBeIsRefusedBeforeTheWork) {
   expect_refused(folder, train + "--replicas 64 --batch 64", 2, {"64 replicas", "list devices"});
   expect_refused(folder, train + "--shard parameters", 2, {"one device", "--replicas"});
   expect_refused(folder, "train mlp --shard parameters --replicas 2", 1, {"--shard", "plug-in"});
-  expect_refused(folder, "profile mlp --on pjrt-cpu", 1, {"pjrt-cpu", "superstep bench"});
+  expect_refused(folder, "profile mlp --on pjrt-cpu --simulate 4", 1, {"--simulate", "--on cpu"});
+  expect_refused(folder, "profile mlp --on pjrt-cpu --micro-batch 8", 1, {"--micro-batch", "as a whole"});
+  expect_refused(folder, "profile mlp --on pjrt-cpu --mode infer --precision int8", 1, {"int8"});
+  expect_refused(folder, "profile mlp --on pjrt-cpu --replicas 3", 2, {"--batch", "3 devices"});
   expect_refused(folder, "machine measure --on gc200", 2, {"gc200", "list devices"});
   expect_refused(folder, "machine measure --on pjrt-cpu --probes 3", 2, {"--probes"});
   EXPECT_FALSE(fs::exists(folder / "run" / "checkpoints"));

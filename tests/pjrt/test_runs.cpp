@@ -5,9 +5,11 @@
 #include <cmath>
 #include <cstring>
 
+#include "superstep/base/error.h"
 #include "superstep/op/core/builder.h"
 #include "superstep/op/elementwise/arithmetic.h"
 #include "superstep/op/move/gather.h"
+#include "superstep/target/sends_ahead.h"
 #include "superstep/target/target.h"
 #include "tests/expect_error.h"
 #include "tests/pjrt/plugins.h"
@@ -74,6 +76,64 @@ TEST(DeviceStates, StayOnTheDeviceAndCanBeReadAndSet) {
     runner.inputs[0] = Tensor(ElementType::f32, {3, 3});
     runner.run();
   });
+}
+
+// Inputs that went ahead are those of the next run, whatever has become of the others in between.
+TEST(DeviceInputs, MayGoAheadOfTheirRun) {
+  NEEDS_CPU_PLUGIN();
+  Runner ahead("pjrt-cpu", sums, 2), plain("pjrt-cpu", sums, 2);
+  std::vector<std::vector<Tensor>> batches;
+  for (int i = 0; i < 5; ++i) batches.push_back({Tensor::full(ElementType::f32, {2, 3}, 0.3 * i + 0.1)});
+  int asked = 0;
+  for (std::size_t i = 0; i < batches.size(); ++i) {
+    // The third goes ahead and is not asked for: another comes in its place.
+    const std::vector<Tensor> now =
+        i == 3 ? std::vector{Tensor::full(ElementType::f32, {2, 3}, 7)} : batches[i];
+    target::run_sending_ahead(*ahead.executable, now, ahead.outputs, [&] {
+      ++asked;
+      return i + 1 < batches.size() ? batches[i + 1] : std::vector<Tensor>();
+    });
+    plain.executable->run(now, plain.outputs);
+    EXPECT_EQ(std::memcmp(ahead.outputs[0].bytes(), plain.outputs[0].bytes(), ahead.outputs[0].byte_count()),
+              0);
+  }
+  EXPECT_EQ(asked, 5);
+}
+
+// What goes wrong with the next inputs is told when the run is through: its states are whole.
+TEST(DeviceInputs, WhatFailsAheadComesAfterTheRun) {
+  NEEDS_CPU_PLUGIN();
+  Runner runner("pjrt-cpu", sums, 2);
+  runner.inputs[0] = Tensor::full(ElementType::f32, {2, 3}, 1.5);
+  expect_error(ErrorCode::io, {"no more data"}, [&] {
+    target::run_sending_ahead(*runner.executable, runner.inputs, runner.outputs,
+                              []() -> std::vector<Tensor> { throw Error(ErrorCode::io, "no more data"); });
+  });
+  EXPECT_EQ(runner.outputs[0].at(0), 3);
+  expect_error(ErrorCode::invalid_argument, {"input x"}, [&] {
+    target::run_sending_ahead(*runner.executable, runner.inputs, runner.outputs,
+                              [] { return std::vector{Tensor(ElementType::f32, {1})}; });
+  });
+  EXPECT_EQ(runner.executable->state("sum").at(0), 6);
+}
+
+// Copies, start, computation, copies: one behind the other.
+TEST(DevicePhases, AreTimedWhereStepsAreMeasured) {
+  NEEDS_CPU_PLUGIN();
+  const auto measured =
+      target::find_target("pjrt-cpu").compile(sums, {.batch = 2, .micro_batch = 2, .measure_steps = true});
+  std::vector<Tensor> inputs = inputs_of(*measured), outputs = outputs_of(*measured);
+  measured->run(inputs, outputs);
+  const target::Timeline timeline = measured->timeline();
+  ASSERT_EQ(timeline.events.size(), 4u);
+  double end = 0;
+  for (const target::StepEvent& event : timeline.events) {
+    EXPECT_DOUBLE_EQ(event.begin, end);
+    EXPECT_GE(event.seconds, 0);
+    end = event.begin + event.seconds;
+  }
+  EXPECT_DOUBLE_EQ(end, timeline.seconds);
+  EXPECT_TRUE(Runner("pjrt-cpu", sums, 2).executable->timeline().events.empty());
 }
 
 // Ten thousand steps in the memory of the first: the device's own count where it keeps one, else the

@@ -83,16 +83,16 @@ TEST(StableHlo, LargeConstantsMayComeAsArguments) {
   EXPECT_FALSE(contains(program.text, "dense"));
 }
 
-// A gradient step of an LSTM over so many steps, as it is handed over.
-std::string lstm_program(std::int64_t steps, bool with_lengths) {
-  graph::Graph graph("lstm");
+// A gradient step of a recurrent layer over so many steps, as it is handed over.
+std::string recurrent_program(const char* op, std::int64_t gates, std::int64_t steps, bool with_lengths) {
+  graph::Graph graph("layer");
   op::Builder b(graph);
   const op::Var x = b.input("x", ElementType::f32, {steps, 2, 3});
-  const op::Var w = b.state("w", Tensor(ElementType::f32, {1, 16, 3}));
-  const op::Var r = b.state("r", Tensor(ElementType::f32, {1, 16, 4}));
+  const op::Var w = b.state("w", Tensor(ElementType::f32, {1, gates * 4, 3}));
+  const op::Var r = b.state("r", Tensor(ElementType::f32, {1, gates * 4, 4}));
   const op::Var lengths = with_lengths ? b.input("lengths", ElementType::i32, {2}) : op::Var();
   const op::Var inputs[] = {x, w, r, op::Var(), lengths};
-  const op::Var y = b.node("LSTM", inputs, {}, 3)[0];
+  const op::Var y = b.node(op, inputs, {}, gates == 4 ? 3 : 2)[0];
   const op::Var wrt[] = {w, r}, cotangent = b.input("dy", ElementType::f32, y.shape());
   const auto gradients = transform::vjp(b, std::span(&y, 1), std::span(&cotangent, 1), wrt);
   b.output("dw", gradients[0]);
@@ -100,15 +100,26 @@ std::string lstm_program(std::int64_t steps, bool with_lengths) {
   return write_program(transform::run_passes(graph, program_passes())).text;
 }
 
-// A program is as long for a thousand steps as for ten: three loops, forwards, the cells again, and
-// backwards.
+// A program is as long for a thousand steps as for ten: three loops, forwards, what Y does not say of the
+// states again, and backwards. Y says all of an RNN and a GRU but where sequences end early.
 TEST(StableHlo, RecurrentLayersAreLoops) {
-  const std::string few = lstm_program(10, false), many = lstm_program(1000, false);
-  const auto lines = [](const std::string& text) { return std::ranges::count(text, '\n'); };
-  EXPECT_EQ(lines(few), lines(many));
-  EXPECT_EQ(count_of(many, "stablehlo.while"), 3);
-  // What the loop does not know goes as its parts.
-  EXPECT_EQ(count_of(lstm_program(3, true), "stablehlo.while"), 0);
+  struct Layer {
+    const char* op;
+    std::int64_t gates;
+    bool lengths;
+    int loops;
+  };
+  for (const Layer& layer : {Layer{"LSTM", 4, false, 3}, Layer{"LSTM", 4, true, 3}, Layer{"GRU", 3, false, 2},
+                             Layer{"GRU", 3, true, 3}, Layer{"RNN", 1, false, 2}, Layer{"RNN", 1, true, 3}}) {
+    SCOPED_TRACE(std::string(layer.op) + (layer.lengths ? " with lengths" : ""));
+    const std::string few = recurrent_program(layer.op, layer.gates, 10, layer.lengths),
+                      many = recurrent_program(layer.op, layer.gates, 1000, layer.lengths);
+    const auto lines = [](const std::string& text) { return std::ranges::count(text, '\n'); };
+    EXPECT_EQ(lines(few), lines(many));
+    EXPECT_EQ(count_of(many, "stablehlo.while"), layer.loops);
+    // One step is no loop.
+    EXPECT_EQ(count_of(recurrent_program(layer.op, layer.gates, 1, layer.lengths), "stablehlo.while"), 0);
+  }
 }
 
 TEST(StableHlo, WhatIsNotLoweredIsRefusedByName) {

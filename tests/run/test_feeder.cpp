@@ -70,6 +70,31 @@ TEST(EpochOrder, IsAPermutationOfItsOwn) {
   for (std::int64_t i = 0; i < 100; ++i) EXPECT_EQ(order[static_cast<std::size_t>(i)], i);
 }
 
+// What is not there yet is not waited for, and comes in its turn.
+TEST(FeederTest, GivesWhatIsReadyWithoutWaiting) {
+  Counting task(8);
+  task.hold = true;
+  Feeder feeder(task, prototypes(4), 4, 1, false, {});
+  EXPECT_TRUE(feeder.next_if_ready().empty());
+  task.hold = false;
+  const auto order = epoch_order(8, 1, 0);
+  const std::vector<int> first(order.begin(), order.begin() + 4), second(order.begin() + 4, order.end());
+  EXPECT_EQ(numbers(feeder.next()), first);
+  std::vector<Tensor> next;
+  while (next.empty()) next = feeder.next_if_ready();
+  EXPECT_EQ(numbers(next), second);
+}
+
+// An error is told by who waits for the batch.
+TEST(FeederTest, LeavesAnErrorToWhoWaits) {
+  Counting task(8);
+  task.fails = true;
+  Feeder feeder(task, prototypes(4), 4, 1, false, {});
+  EXPECT_THROW(feeder.next(), Error);
+  EXPECT_TRUE(feeder.next_if_ready().empty());
+  EXPECT_THROW(feeder.next(), Error);
+}
+
 TEST(FeederTest, GivesTheOrderAndDropsTheIncompleteBatch) {
   const Counting task(10);
   Feeder feeder(task, prototypes(4), 4, 1, false, {});

@@ -14,6 +14,7 @@
 #include "superstep/cli/shared/graph_passes.h"
 #include "superstep/cli/shared/model_options.h"
 #include "superstep/cli/shared/outcome.h"
+#include "superstep/machine/machine.h"
 #include "superstep/target/pjrt/ahead.h"
 
 namespace superstep::cli {
@@ -79,14 +80,34 @@ record::Result result_of(const Arguments& arguments, const AbsentDevice& device,
                         metrics, std::string(device.name));
 }
 
+// Why there is no compiler to ask for a machine that cost models know.
+std::string_view no_compiler_of(std::string_view machine) {
+  if (machine.starts_with("mi"))
+    return "AMD's compiler (in jax-rocm7-plugin) loads only beside the libraries of a whole ROCm, HIP among "
+           "them, and needs its bitcode for devices";
+  return "no compiler of its maker is known that works without the device";
+}
+
+// A machine that only cost models know is refused with the call that asks them.
+const AbsentDevice& device_of(const std::string& name, const GraphRequest& request) {
+  const auto there = target::pjrt::absent_devices();
+  const bool compiles = std::ranges::find(there, name, &AbsentDevice::name) != there.end();
+  const auto& known = machine::machines();
+  if (!compiles && std::ranges::find(known, name, &machine::Machine::id) != known.end())
+    throw Error(
+        ErrorCode::unsupported, std::string(no_compiler_of(name)), name,
+        fmt::format("ask the cost model: superstep predict {} --on {} --mode {} --batch {} --precision {}",
+                    request.workload, name, request.mode, request.batch, request.precision));
+  return target::pjrt::find_absent_device(name);
+}
+
 // A device whose compiler refuses the program is a row with its words.
 void compile(Arguments arguments) {
   const record::HostLoad load;
   arguments.request.on = "pjrt";
   if (arguments.request.batch == 0) arguments.request.batch = 1;
   std::vector<const AbsentDevice*> devices;
-  for (const std::string& name : arguments.devices)
-    devices.push_back(&target::pjrt::find_absent_device(name));
+  for (const std::string& name : arguments.devices) devices.push_back(&device_of(name, arguments.request));
   const graph::Graph graph = run_listed(passes_of(arguments.request, true), arguments.request, false);
   TextTable table({"device", "fits", "arguments", "temporaries", "code", "cycles", "kernels", "compiled in"});
   std::vector<record::Result> results;

@@ -1,5 +1,6 @@
 // superstep profile WORKLOAD: where the time of a plan goes, as a page and as a trace.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <array>
 #include <filesystem>
@@ -16,10 +17,12 @@
 #include "superstep/cli/shared/outcome.h"
 #include "superstep/cli/shared/profile_modelled.h"
 #include "superstep/file/source/paths.h"
+#include "superstep/lab/profile/device_profile.h"
 #include "superstep/lab/profile/model.h"
 #include "superstep/lab/profile/more_threads.h"
 #include "superstep/lab/profile/report.h"
 #include "superstep/record/environment.h"
+#include "superstep/run/environment.h"
 #include "superstep/target/pjrt/pjrt.h"
 
 namespace superstep::cli {
@@ -42,6 +45,8 @@ constexpr const char* examples =
     "tile by tile\n"
     "  superstep profile braggnn --batch 512 --simulate 4,16,64    on threads that this machine does not "
     "have\n"
+    "  superstep profile braggnn --on cuda --out profile/          copies, start and computation on a "
+    "device\n"
     "  superstep profile unet-256 --on gc200 --mode infer --batch 1 --out profile/\n"
     "  superstep profile braggnn --on gc200 --replicas 2 --accumulate 2 --batch 16 --out profile/\n"
     "Writes profile.html (tables, timeline) and trace.json, which https://ui.perfetto.dev opens.";
@@ -141,6 +146,48 @@ void profile_on_machine(Arguments arguments) {
   profile_modelled(arguments.machine, arguments.request, chips_of(arguments.chips), arguments.out);
 }
 
+// The options that mean something to a device are those of any run on one.
+void refuse_what_no_device_heeds(const Arguments& arguments) {
+  const auto refuse = [&](bool given, const char* option, const char* why) {
+    if (given) throw Error(ErrorCode::unsupported, why, option, "leave it away, or use --on cpu");
+  };
+  refuse(!arguments.simulate.empty(), "--simulate", "threads are a processor's");
+  refuse(arguments.settings.micro_batch > 0, "--micro-batch", "a device takes the batch as a whole");
+  refuse(arguments.request.precision == "int8", "--precision int8", "bytes are chosen for this processor");
+  if (const int replicas = arguments.chips.replicas; replicas > 1 && arguments.request.batch % replicas != 0)
+    throw Error(
+        ErrorCode::invalid_argument,
+        fmt::format("a batch of {} cannot be divided over {} devices", arguments.request.batch, replicas),
+        "--batch", "choose a multiple of the number of --replicas");
+}
+
+// Measured, on a device behind a plug-in.
+void profile_on_device(Arguments arguments) {
+  if (!arguments.data.empty()) arguments.request.data = data::joined_names(arguments.data);
+  const target::Target& target = target::find_target(arguments.machine);
+  const lab::ProfiledModel model = lab::open_profiled_model(arguments.request, &target);
+  arguments.settings.batch = arguments.request.batch;
+  refuse_what_no_device_heeds(arguments);
+  const lab::DeviceProfile profile = lab::measure_device_profile(
+      target, model, arguments.settings, chips_of(arguments.chips), !arguments.out.empty());
+  if (!common().quiet) fmt::print("{}", lab::device_profile_text(profile));
+  if (!arguments.out.empty()) {
+    const std::vector<std::string> names = lab::write_device_profile(profile, arguments.out);
+    if (!common().quiet) fmt::print("written to {}: {}\n", arguments.out, fmt::join(names, ", "));
+  }
+  nlohmann::json config{{"mode", profile.mode},
+                        {"precision", profile.precision},
+                        {"batch", profile.plan.batch},
+                        {"runs", arguments.settings.runs}};
+  if (profile.plan.devices > 1) config["replicas"] = profile.plan.devices;
+  record::Result result = command_result("profile", profile.name, std::move(config),
+                                         lab::device_profile_metrics(profile), arguments.machine);
+  result.mode = profile.mode;
+  result.folder = arguments.out;
+  result.environment = run::environment_of(arguments.machine, 1);
+  keep_and_write_result(std::move(result));
+}
+
 struct Profiler {
   std::string_view machine;
   void (*run)(Arguments arguments);
@@ -154,9 +201,7 @@ void profile(const Arguments& arguments) {
     if (profiler.machine == arguments.machine) return profiler.run(arguments);
     names.emplace_back(profiler.machine);
   }
-  if (target::pjrt::find_device_target(arguments.machine))
-    throw Error(ErrorCode::unsupported, "what takes how long within a program is not read from devices",
-                arguments.machine, "superstep bench measures whole ones there; or use --on cpu");
+  if (target::pjrt::find_device_target(arguments.machine)) return profile_on_device(arguments);
   throw Error(ErrorCode::invalid_argument, "there is no profile of this machine", arguments.machine,
               unknown_name_hint(arguments.machine, names));
 }
@@ -170,7 +215,9 @@ void declare_profile(CLI::App& command) {
       .add_option("workload", request.model,
                   "what to profile: superstep list workloads, or a model file (.onnx)")
       ->required();
-  command.add_option("--on", arguments->machine, "the machine: cpu (measured); gc200, bow, gc2 (modeled)")
+  command
+      .add_option("--on", arguments->machine,
+                  "the machine: cpu, or a device (measured); gc200, bow, gc2 (modeled)")
       ->type_name("MACHINE")
       ->capture_default_str();
   command.add_option("--mode", request.mode, "train or infer")->type_name("MODE")->capture_default_str();
@@ -205,7 +252,8 @@ void declare_profile(CLI::App& command) {
       ->excludes("--simulate");
   command.footer(examples);
   command.callback([arguments, &command] {
-    refuse_given(command, arguments->machine == "cpu" ? "" : "is of what runs here, and a machine is modeled",
+    const bool measured = arguments->machine == "cpu" || target::pjrt::find_device_target(arguments->machine);
+    refuse_given(command, measured ? "" : "is of what runs here, and a machine is modeled",
                  {"--runs", "--data"});
     profile(*arguments);
   });

@@ -50,6 +50,17 @@ Case recurrent(const char* name, const Cell& cell, Attributes attributes, Option
   return {cell.op, name, function, inputs};
 }
 
+// Both ways, with a function of their own for each place.
+Case with_functions(std::vector<std::string> names, Smooth smooth) {
+  Attributes attributes{{"direction", std::string("bidirectional")}};
+  const std::string name = names[0] + " and others";
+  attributes.set("activations", std::move(names));
+  Case result = recurrent("", lstm_cell, attributes, {.bias = true, .peephole = true});
+  result.name = name;
+  result.smooth = smooth;
+  return result;
+}
+
 // The operator as the rule of LSTM uses it: on the Y that the LSTM made. Steps 3, batch 2, inputs 2,
 // hidden 2.
 Case lstm_backward(const char* name, std::int64_t d, Attributes attributes, bool last_states) {
@@ -69,6 +80,33 @@ Case lstm_backward(const char* name, std::int64_t d, Attributes attributes, bool
     return lstm_gradient(x.first(6), y, x.subspan(6), attributes);
   };
   return {"superstep.LSTMGradient", name, function, inputs};
+}
+
+// The same of any cell: all its inputs but the lengths are given. Derivatives of it are those of its parts,
+// which takes long to show: one case does.
+Case recurrent_backward(const char* name, const Cell& cell, Attributes attributes, bool lengths, bool y) {
+  const bool lstm = cell.gates == 4, batch_first = attributes.integer("layout", 0) != 0;
+  Case result = recurrent(cell.op, cell, attributes,
+                          {.bias = true, .lengths = lengths, .initial = true, .peephole = lstm});
+  std::vector<std::size_t> places = {0, 1, 2, 3};
+  if (lengths) places.push_back(4);
+  for (std::size_t place = 5; place < (lstm ? 8 : 6); ++place) places.push_back(place);
+  const std::int64_t d = attributes.text("direction", "forward") == "bidirectional" ? 2 : 1;
+  result.inputs.push_back(random_tensor(batch_first ? Shape{3, 4, d, 2} : Shape{4, d, 3, 2}, 157));
+  result.inputs.push_back(random_tensor(batch_first ? Shape{3, d, 2} : Shape{d, 3, 2}, 158));
+  places.insert(places.end(), {9, 10});  // the cotangents of Y and Y_h
+  result.op = "superstep.RecurrentGradient";
+  result.name = name;
+  if (y) result.smooth = Smooth::no;
+  result.function = [=](Builder& builder, std::span<const Var> x) {
+    std::vector<Var> all(11);
+    for (std::size_t i = 0; i < places.size(); ++i) all[places[i]] = x[i];
+    if (y) all[8] = builder.node(cell.op, std::span(all).first(8), attributes, cell.outputs)[0];
+    Attributes own = attributes;
+    own.set("cell", std::string(cell.op));
+    return builder.node("superstep.RecurrentGradient", all, own, lstm ? 7 : 5);
+  };
+  return result;
 }
 
 Attributes directed(const char* direction) { return {{"direction", std::string(direction)}}; }
@@ -119,6 +157,16 @@ std::vector<Case> recurrent_cases() {
       recurrent("both ways, batch first", lstm_cell, everything, {.bias = true, .initial = true}),
       lstm_backward("forward", 1, {}, false),
       lstm_backward("both ways, batch first, last states", 2, everything, true),
+      with_functions({"Softplus", "Elu", "ScaledTanh", "Sigmoid", "Softsign", "Affine"}, Smooth::twice),
+      with_functions({"HardSigmoid", "LeakyRelu", "Tanh", "Sigmoid", "Relu", "ThresholdedRelu"},
+                     Smooth::once),
+      recurrent_backward("RNN, reverse", rnn_cell, directed("reverse"), false, true),
+      recurrent_backward("RNN, Y is not known", rnn_cell, {{"clip", 0.7}}, false, false),
+      recurrent_backward("GRU, linear before reset", gru_cell, before_reset, false, true),
+      recurrent_backward("GRU, both ways, batch first", gru_cell, everything, false, true),
+      recurrent_backward("GRU, both ways, lengths", gru_cell, everything, true, true),
+      recurrent_backward("LSTM, everything", lstm_cell, everything, true, true),
+      recurrent_backward("LSTM, coupled, reverse", lstm_cell, coupled, false, true),
   };
 }
 

@@ -8,6 +8,7 @@
 //   no_memory          copies to the device find no room
 //   dies:N             the device is lost in the N-th run
 //   bad_program        compilations are refused
+//   profiler, profiler_fails   it has a profiler, and says what programs cost; whose recording fails
 //   ahead, too_large   programs for a device that is not there are compiled; or find no room on it
 #include <cstdlib>
 #include <cstring>
@@ -191,6 +192,75 @@ abi::PjrtError* optimized_program(abi::OptimizedProgramArgs* args) {
   return nullptr;
 }
 
+// --- costs and a profiler
+
+abi::PjrtError* loaded_executable(abi::LoadedExecutableArgs* args) {
+  args->executable = new abi::PjrtExecutable{args->loaded->results};
+  return nullptr;
+}
+abi::PjrtError* cost_analysis(abi::CostAnalysisArgs* args) {
+  static abi::NamedValue properties[2];
+  properties[0].name = "flops";
+  properties[0].name_size = 5;
+  properties[0].kind = abi::NamedValue::Kind::number;
+  properties[0].number = 12;
+  properties[1].name = "steps";
+  properties[1].name_size = 5;
+  properties[1].kind = abi::NamedValue::Kind::integer;
+  properties[1].integer = 3;
+  args->count = 2;
+  args->properties = properties;
+  return nullptr;
+}
+
+// Between start and stop it writes a letter for each.
+std::string recorded;
+void profiler_error_destroy(abi::PluginErrorArgs* args) {
+  delete reinterpret_cast<std::string*>(args->error);
+}
+void profiler_error_message(abi::PluginErrorMessageArgs* args) {
+  const auto* const text = reinterpret_cast<const std::string*>(args->error);
+  args->message = text->data();
+  args->message_size = text->size();
+}
+abi::PluginError* profiler_create(abi::ProfilerCreateArgs* args) {
+  recorded = std::string(args->options, args->options_size).find('\x18') == std::string::npos ? "?" : "c";
+  args->profiler = reinterpret_cast<abi::PluginProfiler*>(&recorded);
+  return nullptr;
+}
+abi::PluginError* profiler_destroy(abi::ProfilerArgs*) { return nullptr; }
+abi::PluginError* profiler_start(abi::ProfilerArgs*) {
+  recorded += 's';
+  return nullptr;
+}
+abi::PluginError* profiler_stop(abi::ProfilerArgs*) {
+  recorded += 'e';
+  if (fault() == "profiler_fails")
+    return reinterpret_cast<abi::PluginError*>(new std::string("the recorder is out of tape"));
+  return nullptr;
+}
+abi::PluginError* profiler_collect(abi::ProfilerCollectArgs* args) {
+  if (args->buffer) std::memcpy(args->buffer, recorded.data(), recorded.size());
+  args->size = recorded.size();
+  return nullptr;
+}
+
+void* profiler_extension() {
+  static const abi::ProfilerApi api{.struct_size = sizeof(abi::ProfilerApi),
+                                    .error_destroy = profiler_error_destroy,
+                                    .error_message = profiler_error_message,
+                                    .create = profiler_create,
+                                    .destroy = profiler_destroy,
+                                    .start = profiler_start,
+                                    .stop = profiler_stop,
+                                    .collect = profiler_collect};
+  static abi::ProfilerExtension profiler{{sizeof(abi::ProfilerExtension)}, &api};
+  // Of another kind, before it in the list.
+  static abi::ExtensionBase first{sizeof(abi::ExtensionBase), static_cast<abi::ExtensionKind>(4),
+                                  &profiler.base};
+  return &first;
+}
+
 constexpr std::size_t functions = 97;
 struct Table {
   std::size_t struct_size = offsetof(abi::Api, functions) + functions * sizeof(void*);
@@ -227,6 +297,11 @@ Table table_with(std::string_view which) {
   if (which == "ahead" || which == "too_large") {  // of what is loaded it keeps no count
     table.set(Function::executable_memory_stats, memory_stats);
     table.set(Function::executable_optimized_program, optimized_program);
+  }
+  if (which.starts_with("profiler")) {
+    table.extension = profiler_extension();
+    table.set(Function::loaded_executable, loaded_executable);
+    table.set(Function::executable_cost_analysis, cost_analysis);
   }
   if (which == "old") table.version.minor = 12;
   if (which == "other_major") table.version.major = 1;

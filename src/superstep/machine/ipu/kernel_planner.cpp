@@ -9,6 +9,7 @@
 #include "superstep/machine/ipu/operators.h"
 #include "superstep/op/core/definition.h"
 #include "superstep/op/product/convolution.h"
+#include "superstep/op/sequence/recurrent_gradient.h"
 
 namespace superstep::machine::ipu {
 namespace {
@@ -122,7 +123,7 @@ Plan KernelPlanner::einsum(const Work& work) {
 
 Plan KernelPlanner::recurrent(const Node& node) {
   const Shape &x = shape(node.inputs[0]), &r = shape(node.inputs[2]);
-  const bool gradient = node.op == "superstep.LSTMGradient";
+  const bool gradient = node.op == op::lstm_gradient_operator || node.op == op::recurrent_gradient_operator;
   const std::int64_t hidden = std::max<std::int64_t>(1, r[2]);
   Recurrent work{.steps = x[0],
                  .batch = x[1],

@@ -58,6 +58,7 @@ BatchAxis classification_loss(const BatchSite& site);
 // Sequences.
 BatchAxis recurrent(const BatchSite& site);
 BatchAxis lstm_gradient(const BatchSite& site);
+BatchAxis recurrent_gradient(const BatchSite& site);
 BatchAxis attention(const BatchSite& site);
 
 }  // namespace superstep::op::batch

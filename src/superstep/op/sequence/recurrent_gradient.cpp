@@ -9,6 +9,7 @@
 #include "superstep/op/core/rules.h"
 #include "superstep/op/move/creation.h"
 #include "superstep/op/sequence/recurrent.h"
+#include "superstep/op/sequence/recurrent_step.h"
 
 namespace superstep::op {
 namespace {
@@ -66,10 +67,95 @@ double lstm_gradient_flops(const Attributes&, std::span<const ValueType> inputs,
 
 Definition gradient_definition() {
   Definition definition = composite<decompose_lstm_gradient>(
-      {"superstep.LSTMGradient", 0, 7, 10, 6}, infer_lstm_gradient,
+      {lstm_gradient_operator, 0, 7, 10, 6}, infer_lstm_gradient,
       {.elements = Elements::floating, .work = WorkKind::recurrent, .batch = batch::lstm_gradient});
   definition.flops = lstm_gradient_flops;
   return definition;
+}
+
+// ---- of any cell
+
+// Inputs of the gradient, behind those of the cell, and which of these have a cotangent.
+enum RecurrentInput : std::size_t { rg_y = 8, rg_dy, rg_dy_h, rg_dy_c };
+constexpr std::array recurrent_differentiated = {x, w, r, bias, hidden, cell, peephole};
+
+std::span<const Input> differentiated_of(const recurrent::Cell& of) {
+  return std::span(recurrent_differentiated).first(of.has_cell ? 7 : 5);
+}
+
+const recurrent::Cell& cell_of(const Attributes& attributes) {
+  return recurrent::cell_of(attributes.text("cell", ""));
+}
+
+std::vector<ValueType> infer_recurrent_gradient(const InferContext& context) {
+  require_floating(context, x, "X");
+  const recurrent::Cell& of = cell_of(context.attributes);
+  const recurrent::Sizes s =
+      recurrent::sizes_of(context.attributes, context.input(x).shape, context.input(r).shape);
+  const std::int64_t d = s.directions, rows = of.gates * s.hidden;
+  const Shape state = recurrent::state_shape(s);
+  const Shape shapes[] = {context.input(x).shape,
+                          {d, rows, s.inputs},
+                          {d, rows, s.hidden},
+                          {d, 2 * rows},
+                          {s.batch},
+                          state,
+                          state,
+                          {d, 3 * s.hidden}};
+  std::vector<ValueType> types;
+  for (std::size_t input : differentiated_of(of)) {
+    require_shape(context, input, "X, W, R, B, initial states or P", shapes[input]);
+    require_same_element(context, input, "W, R, B, initial states and P", x, "X");
+    types.push_back(context.input(input));
+  }
+  if (context.has(lengths)) require_shape(context, lengths, "sequence_lens", shapes[lengths]);
+  const Shape y = s.batch_first ? Shape{s.batch, s.steps, d, s.hidden} : Shape{s.steps, d, s.batch, s.hidden};
+  for (std::size_t input : {rg_y, rg_dy})
+    if (context.has(input)) require_shape(context, input, "Y or dY", y);
+  for (std::size_t input : {rg_dy_h, rg_dy_c})
+    if (context.has(input)) require_shape(context, input, "dY_h or dY_c", state);
+  return types;
+}
+
+// The rule of the cell unrolled.
+std::vector<Var> decompose_recurrent_gradient(const DerivativeContext& context) {
+  const recurrent::Cell& of = cell_of(context.attributes);
+  std::vector<Var> all = context.inputs;
+  all.resize(rg_dy_c + 1);
+  const std::vector<Var> given(all.begin(), all.begin() + rg_y);
+  const std::span cotangents = std::span(all).subspan(rg_dy, of.has_cell ? 3 : 2);
+  const std::vector<Var> found =
+      vjp_through(get(of.op).decompose, {context.builder, context.attributes, given, {}}, cotangents, {});
+  std::vector<Var> result;
+  for (std::size_t i : differentiated_of(of)) {
+    const Var zero = constant_of_shape(context.builder, given[i].element(), given[i].shape());
+    result.push_back(found[i].valid() ? found[i] : zero);
+  }
+  return result;
+}
+
+Definition recurrent_gradient_definition() {
+  return composite<decompose_recurrent_gradient>(
+      {recurrent_gradient_operator, 0, 4, rg_dy_c + 1, 7}, infer_recurrent_gradient,
+      {.elements = Elements::floating, .work = WorkKind::recurrent, .batch = batch::recurrent_gradient});
+}
+
+// What the gradient takes: all of the cell's inputs, zeros for those left out.
+std::vector<Var> given_inputs(const recurrent::Cell& of, const DerivativeContext& context) {
+  const recurrent::Sizes s =
+      recurrent::sizes_of(context.attributes, context.inputs[x].shape(), context.inputs[r].shape());
+  const std::int64_t d = s.directions;
+  std::vector<Var> all = context.inputs;
+  all.resize(rg_y);
+  const auto give = [&](std::size_t input, const Shape& shape) {
+    if (!all[input].valid()) all[input] = constant_of_shape(context.builder, all[x].element(), shape);
+  };
+  give(bias, {d, 2 * of.gates * s.hidden});
+  give(hidden, recurrent::state_shape(s));
+  if (!of.has_cell) return all;
+  give(cell, recurrent::state_shape(s));
+  give(peephole, {d, 3 * s.hidden});
+  return all;
 }
 
 }  // namespace
@@ -79,7 +165,7 @@ std::vector<Var> lstm_gradient(std::span<const Var> inputs, Var y, std::span<con
   std::vector<Var> all(inputs.begin(), inputs.end());
   all.push_back(y);
   all.insert(all.end(), cotangents.begin(), cotangents.end());
-  return y.builder().node("superstep.LSTMGradient", all, attributes, 6);
+  return y.builder().node(lstm_gradient_operator, all, attributes, 6);
 }
 
 bool has_lstm_gradient(const DerivativeContext& context) {
@@ -89,9 +175,7 @@ bool has_lstm_gradient(const DerivativeContext& context) {
   return plain && has_y && !context.has(lengths) && !context.has(peephole);
 }
 
-std::vector<Var> vjp_lstm(const DerivativeContext& context, std::span<const Var> cotangents,
-                          const std::vector<bool>& wanted, Decomposition unrolled) {
-  if (!has_lstm_gradient(context)) return vjp_through(unrolled, context, cotangents, wanted);
+std::vector<Var> vjp_lstm(const DerivativeContext& context, std::span<const Var> cotangents) {
   const Var sequence = context.inputs[x], recurrent = context.inputs[r];
   const bool batch_first = context.attributes.integer("layout", 0) != 0;
   const std::int64_t directions = recurrent.shape()[0], units = recurrent.shape()[2];
@@ -115,8 +199,27 @@ std::vector<Var> vjp_lstm(const DerivativeContext& context, std::span<const Var>
   return result;
 }
 
+std::vector<Var> vjp_recurrent(std::string_view op, const DerivativeContext& context,
+                               std::span<const Var> cotangents, const std::vector<bool>& wanted) {
+  const recurrent::Cell& of = recurrent::cell_of(op);
+  if (context.inputs[x].shape().element_count() == 0)
+    return vjp_through(get(op).decompose, context, cotangents, wanted);
+  std::vector<Var> inputs = given_inputs(of, context);
+  inputs.push_back(context.outputs.empty() ? Var() : context.outputs[0]);
+  inputs.insert(inputs.end(), cotangents.begin(), cotangents.end());
+  Attributes attributes = context.attributes;
+  attributes.set("cell", std::string(op));
+  const std::span places = differentiated_of(of);
+  const std::vector<Var> found = context.builder.node(recurrent_gradient_operator, inputs,
+                                                      std::move(attributes), static_cast<int>(places.size()));
+  std::vector<Var> result = no_cotangents(context);
+  for (std::size_t i = 0; i < places.size(); ++i)
+    if (context.has(places[i])) result[places[i]] = found[i];
+  return result;
+}
+
 std::span<const Definition> recurrent_gradient_operators() {
-  static const Definition definitions[] = {gradient_definition()};
+  static const Definition definitions[] = {gradient_definition(), recurrent_gradient_definition()};
   return definitions;
 }
 

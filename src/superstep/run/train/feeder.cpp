@@ -150,6 +150,11 @@ void Feeder::take() {
     if (interrupted()) throw Error(ErrorCode::interrupted, "stopped while waiting for data");
   waited_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
   if (!ready_.contains(handed_)) std::rethrow_exception(errors_.at(handed_));
+  take_ready();
+}
+
+// With the lock held.
+void Feeder::take_ready() {
   const std::size_t most = std::max<std::size_t>(1, ahead_ / 2);
   for (auto next = ready_.find(handed_); next != ready_.end() && taken_.size() < most;
        next = ready_.find(handed_)) {
@@ -160,11 +165,23 @@ void Feeder::take() {
   changed_.notify_all();
 }
 
-std::vector<Tensor> Feeder::next() {
-  if (taken_.empty()) take();
-  std::vector<Tensor> tensors = std::move(taken_.front());
+Feeder::Batch Feeder::first_taken() {
+  Batch tensors = std::move(taken_.front());
   taken_.pop_front();
   return tensors;
+}
+
+std::vector<Tensor> Feeder::next() {
+  if (taken_.empty()) take();
+  return first_taken();
+}
+
+std::vector<Tensor> Feeder::next_if_ready() {
+  if (taken_.empty()) {
+    const std::lock_guard lock(mutex_);
+    take_ready();
+  }
+  return taken_.empty() ? Batch() : first_taken();
 }
 
 }  // namespace superstep::run

@@ -52,6 +52,8 @@ class Feeder {
   // The next batch, in order; rethrows what went wrong while making it. Throws Error (interrupted) when
   // Ctrl-C comes while it waits.
   std::vector<Tensor> next();
+  // The same where it is there already; empty where it would have to be waited for, or went wrong.
+  std::vector<Tensor> next_if_ready();
   // Seconds the caller has waited for batches so far: zero when data keep up.
   double seconds_waited() const { return waited_; }
 
@@ -68,6 +70,8 @@ class Feeder {
   void make(const Claim& claim);
   Batch made(const Claim& claim) const;
   void take();
+  void take_ready();
+  Batch first_taken();
   void stop();
 
   const Task& task_;

@@ -33,6 +33,7 @@
 #include "superstep/run/train/train_state.h"
 #include "superstep/run/train/train_tune.h"
 #include "superstep/run/train/validation.h"
+#include "superstep/target/sends_ahead.h"
 #include "superstep/workload/training_curve.h"
 
 namespace superstep::run {
@@ -350,7 +351,7 @@ class Training {
     std::vector<Tensor> inputs = next_batch(feeder);
     inputs.push_back(Tensor::scalar(static_cast<float>(rate_of(state_.step))));
     const Stopwatch watch;
-    executable_->run(inputs, outputs_);
+    target::run_sending_ahead(*executable_, inputs, outputs_, [&] { return batch_ahead(feeder); });
     step_seconds_.push_back(watch.seconds());
     epoch_seconds_ += step_seconds_.back();
     ++epoch_timed_steps_;
@@ -362,8 +363,15 @@ class Training {
   }
 
   std::vector<Tensor> next_batch(Feeder& feeder) {
+    if (!ahead_.empty()) return std::exchange(ahead_, {});
     const auto together = all_or_none();
     return feeder.next();
+  }
+
+  // Of the step after this one, for a device that copies it while it computes this one.
+  std::vector<Tensor> batch_ahead(Feeder& feeder) {
+    if (state_.step + 1 < last_step_) ahead_ = feeder.next_if_ready();
+    return ahead_;
   }
 
   [[noreturn]] void diverged() {
@@ -592,7 +600,8 @@ class Training {
   std::unique_ptr<target::Executable> executable_;
   std::optional<Validation> validation_;
   std::vector<Tensor> prototypes_, outputs_;
-  std::string tuning_;  // what the search found, for people
+  std::vector<Tensor> ahead_;  // the next batch, where it has gone ahead to a device
+  std::string tuning_;         // what the search found, for people
 
   TrainState state_;
   std::int64_t epoch_timed_steps_ = 0;

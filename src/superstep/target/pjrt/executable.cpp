@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <exception>
 
 #include "superstep/base/error.h"
 #include "superstep/base/stopwatch.h"
@@ -57,7 +58,8 @@ DeviceExecutable::DeviceExecutable(graph::Graph graph, BatchedPorts ports, const
       options_(options),
       place_(place),
       sharding_(sharding_of(graph_, options, static_cast<int>(place.count))),
-      states_(std::move(states)) {
+      states_(std::move(states)),
+      phases_(options.measure_steps) {
   const Stopwatch watch;
   compile(place_);
   if (!states_) states_ = std::make_shared<DeviceStates>(graph_, sharding_.states, place_);
@@ -131,26 +133,74 @@ void DeviceExecutable::take_states(Client::Ran& ran) {
 }
 
 void DeviceExecutable::run(std::span<const Tensor> inputs, std::span<Tensor> outputs) {
+  run(inputs, outputs, [] { return std::vector<Tensor>(); });
+}
+
+// An error of the next inputs is not one of this run, which is under way.
+void DeviceExecutable::run(std::span<const Tensor> inputs, std::span<Tensor> outputs, NextInputs next) {
   check_ports("input", ports_.inputs, inputs);
   check_ports("output", ports_.outputs, outputs);
   states_->require();
   const Client& client = *place_.client;
-  std::vector<Sent> given;
-  for (std::size_t i = 0; i < inputs.size(); ++i)
-    given.emplace_back(place_, inputs[i], axis_in(sharding_.inputs, i));
+  phases_.begin();
+  const std::vector<Sent> given = sent(inputs);
   if (!changed_.empty()) states_->lose();  // until the run is through
+  phases_.next(Phase::start);
   Client::Ran ran = client.execute(loaded_, arguments(given), result_count(), named_device(place_));
   take_states(ran);
+  phases_.next(Phase::compute);
+  std::exception_ptr trouble;
+  try {
+    send_ahead(next());
+  } catch (...) {
+    trouble = std::current_exception();
+  }
+  receive(ran, outputs);
+  for (const Sent& input : given) input.await();
+  states_->keep();
+  phases_.end();
+  if (trouble) std::rethrow_exception(trouble);
+}
+
+// Those that went ahead are on their way already.
+std::vector<Sent> DeviceExecutable::sent(std::span<const Tensor> inputs) {
+  std::vector<Sent> given;
+  for (std::size_t i = 0; i < inputs.size(); ++i)
+    if (i < ahead_.size() && ahead_[i].is_of(inputs[i]))
+      given.push_back(std::move(ahead_[i]));
+    else
+      given.emplace_back(place_, inputs[i], axis_in(sharding_.inputs, i));
+  ahead_.clear();
+  if (phases_.are_measured())
+    for (const Sent& input : given) input.await();
+  return given;
+}
+
+void DeviceExecutable::send_ahead(std::span<const Tensor> inputs) {
+  if (inputs.empty()) return;
+  check_ports("input", std::span(ports_.inputs).first(std::min(inputs.size(), ports_.inputs.size())), inputs);
+  for (std::size_t i = 0; i < inputs.size(); ++i)
+    ahead_.emplace_back(place_, inputs[i], axis_in(sharding_.inputs, i));
+}
+
+void DeviceExecutable::receive(const Client::Ran& ran, std::span<Tensor> outputs) {
+  if (phases_.are_measured())
+    for (const Event& event : ran.complete) place_.client->await(event, "running the program");
+  phases_.next(Phase::from_device);
   Received received(place_);
   Tensor truths(ElementType::boolean, {static_cast<std::int64_t>(refusals_.size())});
   if (!refusals_.empty()) received.add(result_of(ran, result_count() - 1), truths, stablehlo::whole);
   for (std::size_t i = 0; i < outputs.size(); ++i)
     received.add(result_of(ran, i), outputs[i], axis_in(sharding_.outputs, i));
   received.await("running the program");
-  for (const Event& event : ran.complete) client.await(event, "running the program");
-  for (const Sent& input : given) input.await();
+  for (const Event& event : ran.complete) place_.client->await(event, "running the program");
   raise_refusal(truths);
-  states_->keep();
+}
+
+std::vector<Property> DeviceExecutable::costs() const {
+  const Client& client = *place_.client;
+  if (!client.library().has(abi::Function::loaded_executable)) return {};
+  return cost_analysis(client.library(), client.compiled_of(loaded_));
 }
 
 PlanSummary DeviceExecutable::summary() const {

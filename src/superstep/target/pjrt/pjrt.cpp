@@ -8,6 +8,7 @@
 
 #include "superstep/base/error.h"
 #include "superstep/base/text.h"
+#include "superstep/target/pjrt/client/profiler.h"
 #include "superstep/target/pjrt/executable.h"
 #include "superstep/target/pjrt/plugins.h"
 #include "superstep/target/pjrt/rank_executable.h"
@@ -196,6 +197,34 @@ const Target* find_device_target(std::string_view name) {
   if (!choice) return nullptr;
   const std::lock_guard lock(mutex);
   return &targets.try_emplace(std::string(name), std::string(name), *choice).first->second;
+}
+
+namespace {
+
+const DeviceExecutable& on_device(const Executable& executable) {
+  if (const auto* const found = dynamic_cast<const DeviceExecutable*>(&executable)) return *found;
+  throw Error(ErrorCode::unsupported, "is no program of one process behind a plug-in", "executable");
+}
+
+}  // namespace
+
+ProgramFacts program_facts(const Executable& executable) {
+  const DeviceExecutable& program = on_device(executable);
+  const MemoryNeed& memory = program.memory();
+  ProgramFacts facts{.costs = {},
+                     .argument_bytes = memory.arguments,
+                     .result_bytes = memory.results - memory.aliased,
+                     .temporary_bytes = memory.temporaries,
+                     .code_bytes = memory.code,
+                     .has_profiler = DeviceTrace::is_offered(program.place().client->library())};
+  for (const Property& property : program.costs()) facts.costs.push_back({property.name, property.value});
+  return facts;
+}
+
+std::string device_trace(const Executable& executable, FunctionRef<void()> body) {
+  DeviceTrace trace(on_device(executable).place().client->library());
+  body();
+  return trace.stop();
 }
 
 std::vector<std::string_view> device_target_names() {

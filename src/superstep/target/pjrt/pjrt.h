@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "superstep/base/function_ref.h"
 #include "superstep/target/target.h"
 
 namespace superstep::target::pjrt {
@@ -38,5 +39,21 @@ struct DeviceFacts {
   std::string platform, platform_version;  // in the plug-in's words
 };
 std::vector<DeviceFacts> devices_in_use(std::string_view target);
+
+// What the plug-in says of a program that a target behind one compiled, and the profiler that it may have.
+struct ProgramFacts {
+  struct Cost {
+    std::string name;  // in its compiler's words: "flops", "bytes accessed"
+    double value = 0;
+  };
+  std::vector<Cost> costs;  // empty: it estimates none
+  std::int64_t argument_bytes = 0, result_bytes = 0, temporary_bytes = 0, code_bytes = 0;
+  bool has_profiler = false;
+};
+// Throws Error (unsupported) for an executable of another kind.
+ProgramFacts program_facts(const Executable& executable);
+// What the plug-in's profiler records while `body` runs: a protobuf, XSpace. Throws Error (unsupported) where
+// it has none.
+std::string device_trace(const Executable& executable, FunctionRef<void()> body);
 
 }  // namespace superstep::target::pjrt

@@ -139,8 +139,12 @@ void RankExecutable::average() {
 }
 
 void RankExecutable::run(std::span<const Tensor> inputs, std::span<Tensor> outputs) {
+  run(inputs, outputs, [] { return std::vector<Tensor>(); });
+}
+
+void RankExecutable::run(std::span<const Tensor> inputs, std::span<Tensor> outputs, NextInputs next) {
   check_ports("output", outputs_, outputs);
-  before_->run(inputs, made_);
+  before_->run(inputs, made_, next);
   average();
   std::vector<Tensor> of_update;
   for (std::size_t place : update_inputs_) of_update.push_back(inputs[place]);

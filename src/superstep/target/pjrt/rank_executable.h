@@ -11,7 +11,7 @@
 
 namespace superstep::target::pjrt {
 
-class RankExecutable : public Executable {
+class RankExecutable : public Executable, public SendsAhead {
  public:
   // `options.parts` says which part of how many. Throws Error (unsupported) where statistics of several ranks
   // are taken together in the middle of a step.
@@ -20,6 +20,7 @@ class RankExecutable : public Executable {
   std::span<const Port> inputs() const override { return before_->inputs(); }
   std::span<const Port> outputs() const override { return outputs_; }
   void run(std::span<const Tensor> inputs, std::span<Tensor> outputs) override;
+  void run(std::span<const Tensor> inputs, std::span<Tensor> outputs, NextInputs next) override;
   std::vector<std::string> state_names() const override { return before_->state_names(); }
   Tensor state(std::string_view name) const override { return before_->state(name); }
   void set_state(std::string_view name, const Tensor& value) override { before_->set_state(name, value); }

@@ -32,7 +32,7 @@ void join(const Tensor& piece, const Runs& runs, Tensor& whole) {
 
 }  // namespace
 
-Sent::Sent(const Place& place, const Tensor& tensor, int axis) : client_(place.client) {
+Sent::Sent(const Place& place, const Tensor& tensor, int axis) : client_(place.client), whole_(tensor) {
   for (std::size_t i = 0; i < place.count; ++i) {
     Tensor piece = tensor;
     if (axis != stablehlo::whole) {
@@ -43,6 +43,11 @@ Sent::Sent(const Place& place, const Tensor& tensor, int axis) : client_(place.c
     pieces_.push_back(piece);
     uploads_.push_back(client_->upload(piece, place.first + i));
   }
+}
+
+bool Sent::is_of(const Tensor& tensor) const {
+  return whole_.type() == tensor.type() && whole_.shape() == tensor.shape() &&
+         whole_.bytes() == tensor.bytes();
 }
 
 void Sent::await() const {

@@ -21,11 +21,14 @@ class Sent {
  public:
   Sent(const Place& place, const Tensor& tensor, int axis);
   abi::PjrtBuffer* on(std::size_t device) const { return uploads_[device].buffer.get(); }
+  // Whether this is that tensor: the same memory, which this keeps from being given to another.
+  bool is_of(const Tensor& tensor) const;
   void await() const;             // the tensor may change again
   std::vector<Buffer> buffers();  // awaits; by device
 
  private:
   const Client* client_;
+  Tensor whole_;
   std::vector<Tensor> pieces_;  // what is read until the copies are done
   std::vector<Client::Upload> uploads_;
 };

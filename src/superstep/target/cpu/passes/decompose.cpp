@@ -12,6 +12,7 @@
 #include "superstep/op/move/creation.h"
 #include "superstep/op/move/view.h"
 #include "superstep/op/rows/channel_statistics.h"
+#include "superstep/op/sequence/recurrent_gradient.h"
 #include "superstep/target/cpu/lower/operators/lower_grid_sample.h"
 #include "superstep/target/cpu/lower/operators/recurrent/lower_gru.h"
 #include "superstep/target/cpu/lower/operators/recurrent/lower_recurrent.h"
@@ -47,6 +48,7 @@ constexpr std::string_view composites[] = {"GlobalAveragePool",
                                            "LinearAttention",
                                            "CausalConvWithState",
                                            "RNN",
+                                           op::recurrent_gradient_operator,
                                            "superstep.StochasticDepth",
                                            "SoftmaxCrossEntropyLoss",
                                            "NegativeLogLikelihoodLoss",

@@ -13,8 +13,8 @@
 #include "superstep/op/rows/channel_statistics.h"
 #include "superstep/op/rows/cumulative.h"
 #include "superstep/op/rows/reduction.h"
+#include "superstep/op/sequence/recurrent_gradient.h"
 #include "superstep/op/training/optimizer.h"
-#include "superstep/target/ipu/lower/scans.h"
 #include "superstep/transform/expand.h"
 #include "superstep/transform/pipeline.h"
 #include "superstep/transform/rewrite.h"
@@ -105,6 +105,7 @@ void find_with_its_value(transform::Rewrite& rewrite, const graph::Node& node) {
 // Cells are cut by samples, so that every tile has all weights (and in a gradient a partial sum for each).
 // Where a tile cannot have them the steps are unrolled: their products are cut like any other.
 bool is_too_large_a_cell(const graph::Graph& graph, const graph::Node& node) {
+  if (node.op == op::recurrent_gradient_operator) return true;  // there are no vertices of it
   const bool gradient = node.op == "superstep.LSTMGradient";
   if (!gradient && node.op != "LSTM" && node.op != "GRU" && node.op != "RNN") return false;
   constexpr std::size_t most_bytes = 560'000;  // of a tile
@@ -227,7 +228,8 @@ std::vector<transform::Pass> graph_passes() {
        .rounding = transform::Pass::sums},
       {.name = "unroll_large_cells",
        .run = rewriting(is_too_large_a_cell, unroll),
-       .summary = "recurrent cells whose weights a tile cannot hold, as their steps",
+       .summary = "recurrent cells whose weights a tile cannot hold, and gradients of any but an LSTM, as "
+                  "their steps",
        .rounding = transform::Pass::sums},
       {.name = "optimize_by_norms",
        .run = rewriting(has_a_ratio_of_norms, optimize_by_norms),

@@ -98,6 +98,26 @@ std::size_t output_count(const Library& library, const Compiled& compiled) {
   return args.count;
 }
 
+std::vector<Property> cost_analysis(const Library& library, const Compiled& compiled) {
+  if (!library.has(Function::executable_cost_analysis)) return {};
+  abi::CostAnalysisArgs args{.executable = compiled.get()};
+  try {
+    library.call(Function::executable_cost_analysis, args, "asking what a program costs");
+  } catch (const Error& error) {
+    if (error.code() == ErrorCode::unsupported) return {};  // the function says that it is not there
+    throw;
+  }
+  std::vector<Property> properties;
+  for (std::size_t i = 0; i < args.count; ++i) {
+    const abi::NamedValue& value = args.properties[i];
+    const bool number = value.kind == abi::NamedValue::Kind::number;
+    if (number || value.kind == abi::NamedValue::Kind::integer)
+      properties.push_back({{value.name, value.name_size},
+                            number ? static_cast<double>(value.number) : static_cast<double>(value.integer)});
+  }
+  return properties;
+}
+
 std::string optimized_program(const Library& library, const Compiled& compiled) {
   abi::Program program;
   program.head.struct_size = sizeof program;

@@ -67,6 +67,13 @@ struct DeviceMemory {
 // Of StableHLO text. Throws Error: what the plug-in says.
 MemoryNeed memory_need(const Library& library, const Compiled& compiled);
 std::size_t output_count(const Library& library, const Compiled& compiled);
+struct Property {
+  std::string name;
+  double value = 0;
+};
+// What its compiler estimates of a program: "flops", "bytes accessed", others by its own names. Empty where
+// it does not say.
+std::vector<Property> cost_analysis(const Library& library, const Compiled& compiled);
 // The program after the plug-in's own passes, as it prints it.
 std::string optimized_program(const Library& library, const Compiled& compiled);
 // A program in the form that is handed over; `text` must live as long.

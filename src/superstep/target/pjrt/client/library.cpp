@@ -173,6 +173,12 @@ void Library::raise(abi::PjrtError* error, std::string_view doing) const {
   throw Error(kind, fmt::format("{}: {}", doing, text), name(), hint_of(kind));
 }
 
+const abi::ExtensionBase* Library::extension(abi::ExtensionKind kind) const {
+  const auto* found = static_cast<const abi::ExtensionBase*>(api_->extension);
+  while (found && found->kind != kind) found = found->next;
+  return found;
+}
+
 std::string Library::attribute(std::string_view wanted) const {
   if (!has(Function::plugin_attributes)) return {};
   abi::PluginAttributesArgs args;

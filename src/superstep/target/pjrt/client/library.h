@@ -28,6 +28,8 @@ class Library {
   int minor() const { return api_->version.minor; }
 
   bool has(abi::Function function) const;
+  // What the plug-in has beyond the table; null where it has not.
+  const abi::ExtensionBase* extension(abi::ExtensionKind kind) const;
 
   // Calls a function that gives an error. `doing` is for messages: "compiling the program". Throws Error:
   // unsupported where the plug-in has no such function, else what its own error says (error_of). An exception

@@ -53,6 +53,7 @@ enum class Function : std::uint8_t {
   executable_destroy = 40,
   executable_output_count = 44,
   executable_code_size = 45,
+  executable_cost_analysis = 46,
   executable_optimized_program = 48,
   loaded_destroy = 50,
   loaded_executable = 51,
@@ -272,6 +273,12 @@ struct CodeSizeArgs {
   PjrtExecutable* executable = nullptr;
   std::int64_t bytes = 0;
 };
+struct CostAnalysisArgs {
+  Head head;
+  PjrtExecutable* executable = nullptr;
+  std::size_t count = 0;
+  const NamedValue* properties = nullptr;
+};
 struct OptimizedProgramArgs {
   Head head;
   PjrtExecutable* executable = nullptr;
@@ -337,6 +344,63 @@ struct CompileArgs {
   std::size_t options_size = 0;
   PjrtClient* client = nullptr;
   PjrtExecutable* executable = nullptr;
+};
+
+// --- extensions: a list that the table begins with, each with its kind
+
+enum class ExtensionKind : int { profiler = 1 };
+struct ExtensionBase {
+  std::size_t struct_size = 0;
+  ExtensionKind kind = ExtensionKind::profiler;
+  const ExtensionBase* next = nullptr;
+};
+
+// The profiler's own small interface (xla/backends/profiler/plugin/profiler_c_api.h): errors of its own.
+struct PluginError;
+struct PluginProfiler;
+struct PluginErrorArgs {  // destroy
+  std::size_t struct_size = 0;
+  void* unused = nullptr;
+  PluginError* error = nullptr;
+};
+struct PluginErrorMessageArgs {
+  std::size_t struct_size = 0;
+  void* unused = nullptr;
+  const PluginError* error = nullptr;
+  const char* message = nullptr;
+  std::size_t message_size = 0;
+};
+struct ProfilerCreateArgs {
+  std::size_t struct_size = 0;
+  const char* options = nullptr;
+  std::size_t options_size = 0;
+  PluginProfiler* profiler = nullptr;
+};
+struct ProfilerArgs {  // destroy, start, stop
+  std::size_t struct_size = 0;
+  PluginProfiler* profiler = nullptr;
+};
+struct ProfilerCollectArgs {
+  std::size_t struct_size = 0;
+  PluginProfiler* profiler = nullptr;
+  std::uint8_t* buffer = nullptr;  // null: only the size is asked for
+  std::size_t size = 0;
+};
+struct ProfilerApi {
+  std::size_t struct_size = 0;
+  void* unused = nullptr;
+  void (*error_destroy)(PluginErrorArgs*) = nullptr;
+  void (*error_message)(PluginErrorMessageArgs*) = nullptr;
+  void* error_code = nullptr;
+  PluginError* (*create)(ProfilerCreateArgs*) = nullptr;
+  PluginError* (*destroy)(ProfilerArgs*) = nullptr;
+  PluginError* (*start)(ProfilerArgs*) = nullptr;
+  PluginError* (*stop)(ProfilerArgs*) = nullptr;
+  PluginError* (*collect)(ProfilerCollectArgs*) = nullptr;
+};
+struct ProfilerExtension {
+  ExtensionBase base;
+  const ProfilerApi* api = nullptr;
 };
 
 }  // namespace superstep::target::pjrt::abi

@@ -20,9 +20,11 @@ std::string axes_text(const char* first, const char* second, std::size_t spatial
   return text + "]";
 }
 
-Extents spatial_axes(const Value& x) {
+// Those along which mirroring changes something.
+Extents mirrored_axes(const Value& w) {
   Extents axes;
-  for (int axis = 2; axis < x.rank(); ++axis) axes.push_back(axis);
+  for (int axis = 2; axis < w.rank(); ++axis)
+    if (w.shape()[axis] > 1) axes.push_back(axis);
   return axes;
 }
 
@@ -65,7 +67,7 @@ Values transposed_convolution(const Site& s) {
     shape.lhs_dilation.push_back(w.stride);
     shape.rhs_dilation.push_back(w.dilation);
   }
-  const Value mirrored = s.emit.reverse(grouped_weights(s, g), spatial_axes(s.in(1)));
+  const Value mirrored = s.emit.reverse(grouped_weights(s, g), mirrored_axes(s.in(1)));
   return {with_bias(
       s, s.emit.convolve(s.in(0), mirrored, shape, s.out_shape(), product_type(s.in(0).element())))};
 }

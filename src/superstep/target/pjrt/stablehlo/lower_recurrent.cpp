@@ -1,12 +1,12 @@
-// Long short-term memory as a loop over its steps, and its derivative: products by all steps at once stand
-// outside of it, as far as they know their operands. Cells of other kinds are made of their parts, step by
-// step.
-#include <algorithm>
+// Recurrent layers as loops over their steps, and their derivatives. The usual LSTM has a loop of its own, in
+// which products by all steps at once stand outside as far as they know their operands; other cells take the
+// graphs of their steps (recurrent_loop.h).
 #include <array>
 
 #include "superstep/op/sequence/recurrent.h"
 #include "superstep/op/sequence/recurrent_gradient.h"
-#include "superstep/target/pjrt/stablehlo/lowering.h"
+#include "superstep/target/pjrt/stablehlo/directions.h"
+#include "superstep/target/pjrt/stablehlo/recurrent_loop.h"
 
 namespace superstep::target::stablehlo {
 namespace {
@@ -17,15 +17,7 @@ using Values = std::vector<Value>;
 enum Input : std::size_t { x_in, w_in, r_in, b_in, lengths_in, h_in, c_in, peephole_in };
 enum Gradient : std::size_t { g_x, g_w, g_r, g_b, g_h, g_c, g_y, g_dy, g_dh, g_dc };
 
-struct Sizes {
-  std::int64_t steps, batch, inputs, hidden, directions;
-  bool batch_first;
-};
-
-Sizes sizes_of(const graph::Attributes& attributes, const Shape& x, const Shape& r) {
-  const bool batch_first = attributes.integer("layout", 0) != 0;
-  return {x[batch_first ? 1 : 0], x[batch_first ? 0 : 1], x[2], r[2], r[0], batch_first};
-}
+using Sizes = RecurrentSizes;
 
 // One direction of an LSTM in a program: gates are input, output, forget, cell, in the order of ONNX.
 class Cell {
@@ -60,40 +52,18 @@ class Cell {
   }
 
   // `i` is a step in the order of the loop; its place along the sequence.
-  Value place(const Value& i) const {
-    return reversed_ ? emit_.subtract(emit_.like(i, static_cast<double>(s_.steps - 1)), i) : i;
-  }
-  Value at(const Value& all, const Value& t) const {
-    const std::int64_t width = all.shape()[2];
-    const Value zero = emit_.like(t, 0);
-    return emit_.reshape(emit_.dynamic_slice(all, Values{t, zero, zero}, {1, s_.batch, width}),
-                         {s_.batch, width});
-  }
+  Value place(const Value& i) const { return place_of_step(emit_, i, s_.steps, reversed_); }
+  Value at(const Value& all, const Value& t) const { return step_at(emit_, all, t); }
   Value put(const Value& all, const Value& value, const Value& t) const {
-    const Value zero = emit_.like(t, 0);
-    return emit_.dynamic_update(all, emit_.reshape(value, {1, s_.batch, value.shape()[1]}),
-                                Values{t, zero, zero});
+    return with_step(emit_, all, value, t);
   }
   Value room(std::int64_t width) const { return emit_.splat(element_, {s_.steps, s_.batch, width}, 0); }
-  // The first of `state` is the number of the step, which the loop counts.
-  Values over_steps(Values state, const std::function<Values(Values)>& step) const {
-    state.insert(state.begin(), emit_.splat(ElementType::i32, {}, 0));
-    Values end = emit_.loop(
-        state, [&](Values now) { return Values{emit_.compare("LT", now[0], static_cast<double>(s_.steps))}; },
-        [&](Values now) {
-          Values next = step(now);
-          next.insert(next.begin(), emit_.add(now[0], 1));
-          return next;
-        });
-    end.erase(end.begin());
-    return end;
+  Values over_steps(Values state, const Emitter::Body& step) const {
+    return count_steps(emit_, s_.steps, std::move(state), step);
   }
   // The states before each step, of those after each: the start first.
   Value before(const Value& after, const Value& start) const {
-    const Value first = emit_.reshape(start, {1, s_.batch, s_.hidden});
-    const Values parts = reversed_ ? Values{emit_.cut(after, 0, 1, s_.steps), first}
-                                   : Values{first, emit_.cut(after, 0, 0, s_.steps - 1)};
-    return emit_.concatenate(parts, 0);
+    return states_before(emit_, after, start, reversed_);
   }
   Value rows(const Value& all) const { return emit_.reshape(all, {s_.steps * s_.batch, all.shape()[2]}); }
 
@@ -102,59 +72,6 @@ class Cell {
   const Sizes& s_;
   ElementType element_;
   bool reversed_;
-};
-
-// What both operators do around a direction: tensors without the direction's axis, and back.
-class Directions {
- public:
-  Directions(const Site& site, std::size_t x, std::size_t r)
-      : s_(site), sizes_(sizes_of(site.attributes(), site.in(x).shape(), site.in(r).shape())) {}
-
-  const Sizes& sizes() const { return sizes_; }
-  bool is_reversed(std::int64_t d) const {
-    return d == 1 || s_.attributes().text("direction", "forward") == "reverse";
-  }
-  // Steps first.
-  Value sequence(std::size_t input) const {
-    return sizes_.batch_first ? s_.emit.transpose(s_.in(input), {1, 0, 2}) : s_.in(input);
-  }
-  Value matrix(std::size_t input, std::int64_t d) const { return without(s_.in(input), 0, d); }
-  Value state(std::size_t input, std::int64_t d) const {
-    if (!s_.has(input)) return s_.emit.splat(s_.in(0).element(), {sizes_.batch, sizes_.hidden}, 0);
-    return without(s_.in(input), sizes_.batch_first ? 1 : 0, d);
-  }
-  // Of Y, and of what is shaped like it: [T, B, H].
-  Value outputs(std::size_t input, std::int64_t d) const {
-    if (!s_.has(input))
-      return s_.emit.splat(s_.in(0).element(), {sizes_.steps, sizes_.batch, sizes_.hidden}, 0);
-    if (!sizes_.batch_first) return without(s_.in(input), 1, d);
-    return s_.emit.transpose(without(s_.in(input), 2, d), {1, 0, 2});
-  }
-
-  Value stacked(const Values& of_each, int axis) const {
-    Values parts;
-    for (const Value& value : of_each) {
-      Extents extents = value.shape().extents();
-      extents.insert(extents.begin() + axis, 1);
-      parts.push_back(s_.emit.reshape(value, Shape(extents)));
-    }
-    return s_.emit.concatenate(parts, axis);
-  }
-  Value stacked_states(const Values& of_each) const { return stacked(of_each, sizes_.batch_first ? 1 : 0); }
-  Value stacked_outputs(const Values& of_each) const {
-    const Value all = stacked(of_each, 1);  // [T, D, B, H]
-    return sizes_.batch_first ? s_.emit.transpose(all, {2, 0, 1, 3}) : all;
-  }
-
- private:
-  Value without(const Value& x, int axis, std::int64_t place) const {
-    Extents extents = x.shape().extents();
-    extents.erase(extents.begin() + axis);
-    return s_.emit.reshape(s_.emit.cut(x, axis, place, place + 1), Shape(extents));
-  }
-
-  const Site& s_;
-  Sizes sizes_;
 };
 
 Values lstm(const Site& s) {
@@ -282,34 +199,44 @@ Values lstm_gradient(const Site& s) {
           directions.stacked_states(found[5])};
 }
 
-// Three gates and the functions of the definition, over more than a step; of the gradient nothing else is
-// asked.
-bool is_usual(const graph::Graph& graph, const graph::Node& node) {
-  const graph::Attributes& a = node.attributes;
-  const bool plain = !a.has("activations") && a.number("clip", 0) == 0 && a.integer("input_forget", 0) == 0;
-  const Sizes sizes = sizes_of(a, graph.type(node.inputs[0]).shape, graph.type(node.inputs[2]).shape);
-  return plain && sizes.steps > 1 && sizes.batch > 0 && sizes.hidden > 0 && sizes.inputs > 0;
+// Three gates and the functions of the definition; of the gradient nothing else is asked.
+bool is_usual(const graph::Attributes& a) {
+  return !a.has("activations") && a.number("clip", 0) == 0 && a.integer("input_forget", 0) == 0;
 }
 
-// Sequences of one length, and no gate that looks at the cell.
-bool is_usual_forward(const graph::Graph& graph, const graph::Node& node) {
-  const auto has = [&](std::size_t input) {
-    return input < node.inputs.size() && node.inputs[input].valid();
-  };
-  return is_usual(graph, node) && !has(lengths_in) && !has(peephole_in);
+// Over more than a step, of anything.
+bool is_loop(const graph::Graph& graph, const graph::Node& node) {
+  const Sizes sizes =
+      recurrent_sizes(node.attributes, graph.type(node.inputs[0]).shape, graph.type(node.inputs[2]).shape);
+  return sizes.steps > 1 && sizes.batch > 0 && sizes.hidden > 0 && sizes.inputs > 0;
 }
 
-// The recurrent operator that has a cell beside its state: a third result.
-std::string_view name_of_lstm() {
-  return std::ranges::find(op::recurrent_operators(), 3, &op::Definition::max_outputs)->name;
+bool is_usual_loop(const graph::Graph& graph, const graph::Node& node) {
+  return is_usual(node.attributes) && is_loop(graph, node);
 }
+
+// Sequences of one length, and no gate that looks at the cell, have a loop of their own.
+Values any_lstm(const Site& s) {
+  const bool usual = is_usual(s.attributes()) && !s.has(lengths_in) && !s.has(peephole_in);
+  return usual ? lstm(s) : recurrent_in_a_loop(s, s.node.op);
+}
+
+// Beside the state: a third result.
+bool has_cell(const op::Definition& cell) { return cell.max_outputs == 3; }
+
+Values any_cell(const Site& s) { return recurrent_in_a_loop(s, s.node.op); }
 
 }  // namespace
 
 std::span<const Lowering> recurrent_lowerings() {
-  static const Lowering table[] = {
-      {name_of_lstm(), lstm, Inputs::widened, is_usual_forward},
-      {op::recurrent_gradient_operators().front().name, lstm_gradient, Inputs::widened, is_usual}};
+  static const std::vector<Lowering> table = [] {
+    std::vector<Lowering> rows = {
+        {op::lstm_gradient_operator, lstm_gradient, Inputs::widened, is_usual_loop},
+        {op::recurrent_gradient_operator, recurrent_gradient_in_a_loop, Inputs::widened, is_loop}};
+    for (const op::Definition& cell : op::recurrent_operators())
+      rows.push_back({cell.name, has_cell(cell) ? any_lstm : any_cell, Inputs::widened, is_loop});
+    return rows;
+  }();
   return table;
 }
 

@@ -8,6 +8,7 @@
 #include "superstep/op/core/definition.h"
 #include "superstep/op/elementwise/cast.h"
 #include "superstep/op/move/creation.h"
+#include "superstep/target/pjrt/stablehlo/inlined.h"
 #include "superstep/target/pjrt/stablehlo/lowering.h"
 #include "superstep/transform/expand.h"
 #include "superstep/transform/pipeline.h"
@@ -84,30 +85,18 @@ std::string in_braces(const std::vector<std::string>& attributes) {
   return attributes.empty() ? "" : fmt::format(" {{{}}}", fmt::join(attributes, ", "));
 }
 
-// Of each value, whether it is compared with another floating one for equality, as derivatives of extremes
-// are where the extreme came from. A compiler may compute a value once in every loop that reads it, rounded
-// in other ways: then the extreme equals nothing.
-std::vector<bool> compared_values(const Graph& graph) {
-  std::vector<bool> compared(graph.value_count(), false);
-  for (const Node& node : graph.nodes())
-    if (node.op == "Equal")
-      for (ValueId id : node.inputs)
-        if (is_floating(graph.type(id).element)) compared[id.index()] = true;
-  return compared;
-}
-
 class Writer {
  public:
   Writer(const Graph& graph, const ProgramOptions& options)
-      : graph_(graph), options_(options), values_(graph.value_count()), compared_(compared_values(graph)) {}
+      : graph_(graph), options_(options), nodes_(emit_, graph, options.first_row) {}
 
   Program write() {
     for (const graph::Update& update : graph_.updates()) program_.changed.push_back(update.state);
     take_arguments();
-    for (const Node& node : graph_.nodes()) lower(node);
+    nodes_.lower();
     std::vector<Value> results;
-    for (const graph::Output& output : graph_.outputs()) results.push_back(value(output.value));
-    for (const graph::Update& update : graph_.updates()) results.push_back(value(update.next));
+    for (const graph::Output& output : graph_.outputs()) results.push_back(nodes_.value(output.value));
+    for (const graph::Update& update : graph_.updates()) results.push_back(nodes_.value(update.next));
     if (!emit_.refusals().empty()) results.push_back(refusals());
     finish(results);
     return std::move(program_);
@@ -155,24 +144,7 @@ class Writer {
           graph_.outputs().size() + static_cast<std::size_t>(changed - program_.changed.begin())));
     signature_ +=
         fmt::format("{}{}: {}{}", signature_.empty() ? "" : ", ", name, to_text(type), in_braces(attributes));
-    values_[id.index()] = emit_.argument(name, type);
-  }
-
-  // Constants are written where they are first read.
-  const Value& value(ValueId id) {
-    Value& found = values_[id.index()];
-    if (!found.valid()) found = emit_.constant(graph_.value(id).data);
-    return found;
-  }
-
-  void lower(const Node& node) {
-    Site site{emit_, graph_, node, {}, options_.first_row};
-    for (ValueId id : node.inputs) site.inputs.push_back(id.valid() ? value(id) : Value());
-    const std::vector<Value> results = lower_node(site);
-    for (std::size_t i = 0; i < node.outputs.size() && i < results.size(); ++i)
-      if (node.outputs[i].valid())
-        values_[node.outputs[i].index()] =
-            compared_[node.outputs[i].index()] ? emit_.unary("optimization_barrier", results[i]) : results[i];
+    nodes_.set(id, emit_.argument(name, type));
   }
 
   Value refusals() {
@@ -212,9 +184,8 @@ class Writer {
   const Graph& graph_;
   const ProgramOptions& options_;
   Emitter emit_;
+  NodesInProgram nodes_;
   Program program_;
-  std::vector<Value> values_;
-  const std::vector<bool> compared_;  // by value
   std::string signature_;
   int arguments_ = 0;
 };

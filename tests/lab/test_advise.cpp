@@ -12,6 +12,7 @@
 #include "superstep/lab/advise/coverage.h"
 #include "superstep/lab/advise/page.h"
 #include "superstep/lab/advise/reasons.h"
+#include "superstep/lab/by_law.h"
 #include "superstep/op/core/builder.h"
 #include "superstep/op/core/definition.h"
 #include "tests/contains.h"
@@ -86,7 +87,7 @@ TEST_P(AdviceFor, EveryOptionKeepsItsBoundsAndPlacesAgreeWithIntervals) {
   settings.model.samples = 2000;
   settings.prices = {{"gc200", 1.5}, {"a100-40gb", 2}};
   const Advice advice = advise(settings);
-  ASSERT_EQ(advice.machines.size(), machine::machines().size());
+  ASSERT_EQ(advice.machines.size(), machine::machines().size() + machines_of_sheets().size());
   int with_best = 0;
   for (const MachineAdvice& one : advice.machines) {
     EXPECT_FALSE(one.reasons.empty()) << one.machine.id();
@@ -305,6 +306,29 @@ TEST(Changes, WiderGroupsKeepEverythingButTheDepthwiseWeights) {
   EXPECT_EQ(wider.type(wider.find_output("y")), graph.type(graph.find_output("y")));
   EXPECT_EQ(with_wider_groups(wider, 16, &added).node_count(), graph.node_count());
   EXPECT_EQ(added, 0);
+}
+
+// Machines of a data sheet alone are ranked beside those with files, by the same predictions as when they are
+// asked for; the text shows the best of them.
+TEST(Advice, RanksMachinesOfDataSheets) {
+  AdviseSettings settings = settings_of("resnet50", false);
+  settings.most_samples = 4;
+  const Advice all = advise(settings);
+  settings.machines = {"rtx4090"};
+  const Advice one = advise(settings);
+  ASSERT_TRUE(one.machines[0].best_option() && one.machines[0].best_option()->prediction.by_law);
+  EXPECT_FALSE(one.machines[0].of_sheet);
+  std::size_t of_sheets = 0;
+  for (const MachineAdvice& machine : all.machines) {
+    of_sheets += machine.of_sheet;
+    if (machine.machine.id() != "rtx4090") continue;
+    EXPECT_TRUE(machine.of_sheet);
+    EXPECT_DOUBLE_EQ(machine.best_option()->figure.value, one.machines[0].best_option()->figure.value);
+  }
+  EXPECT_GT(of_sheets, 70U);
+  const std::string text = text_of(all, false);
+  EXPECT_TRUE(contains(text, "further machines of which a data sheet alone is known"));
+  EXPECT_TRUE(contains(text, "by the law of networks"));
 }
 
 // No machine whose program its host calls is ranked by a call that takes no time; a place that rests on a

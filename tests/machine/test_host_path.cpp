@@ -69,8 +69,8 @@ TEST(HostPath, SlowMachinesAreNotBoundByIt) {
 
 TEST(HostPath, IntervalsHoldTheValueAndGrowWithDoubt) {
   const Machine machine = find_machine("gc200");
-  const FedInterval fed = fed_interval(machine, work, 1e-3, 0.6),
-                    sure = fed_interval(machine, work, 50e-3, 0.6);
+  const FedInterval fed = fed_interval(machine, work, 1e-3, 1e-3 * std::exp(-0.6), 1e-3 * std::exp(0.6)),
+                    sure = fed_interval(machine, work, 50e-3, 50e-3 * std::exp(-0.6), 50e-3 * std::exp(0.6));
   const double value = host_path(*cost_model(machine), work).with(1e-3);
   EXPECT_LT(fed.low, value);
   EXPECT_GT(fed.high, value);

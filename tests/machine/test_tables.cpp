@@ -10,6 +10,7 @@
 #include "superstep/lab/validate/tables/question.h"
 #include "superstep/lab/validate/tables/report.h"
 #include "superstep/lab/validate/tables/zoo_facts.h"
+#include "superstep/machine/rates/choices.h"
 #include "superstep/machine/rates/kept.h"
 #include "superstep/machine/rates/law.h"
 #include "superstep/machine/rates/machines.h"
@@ -171,6 +172,30 @@ TEST(Laws, DamagedFilesOfConstantsAreRefused) {
   EXPECT_THROW(machine::read_kernels("= a | b\n0.1 two\n", "kernels", laws), Error);
 }
 
+// No share above the bound of its calls: what a machine could not do is told by launches.
+TEST(Laws, SharesKeepTheBoundOfTheirCalls) {
+  std::vector<MeasuredCall> calls = explained("a", 0.4);
+  for (MeasuredCall& call : calls) call.most_share = 1;
+  const machine::LawConstants& found = FittedLaws(all_of(calls)).constants().at("law");
+  EXPECT_LE(found.compute_share, 1.0001);
+  EXPECT_LE(found.memory_share, 1.0001);
+  for (MeasuredCall& call : calls) call.most_share = 3;
+  EXPECT_GT(FittedLaws(all_of(calls)).constants().at("law").compute_share, 1.2);
+}
+
+TEST(Laws, ChoicesAreReadAsWritten) {
+  const std::vector<machine::Choice> kept =
+      machine::read_choices(machine::choices_text({{"kernel-by-kernel", true, 7, 0.2, 0.3}}), "choices");
+  ASSERT_EQ(kept.size(), 1U);
+  EXPECT_TRUE(kept.front().law() && kept.front().training);
+  EXPECT_EQ(kept.front().rows, 7U);
+  for (const char* wrong : {"a,train,1,1\n", "a,b,1,1,1\n", "a,train,x,1,1\n", "a,train,1,-1,1\n"})
+    EXPECT_THROW(machine::read_choices(wrong, "choices"), Error) << wrong;
+  EXPECT_TRUE(machine::kept_choice("kernel-by-kernel", true)->law());
+  EXPECT_FALSE(machine::kept_choice("bulk-synchronous", true)->law());
+  EXPECT_EQ(machine::kept_choice("static-stream", false), nullptr);
+}
+
 TEST(Laws, TheProgramsOwnAreWhole) {
   const FittedLaws& kept = machine::kept_laws();
   EXPECT_TRUE(kept.knows("product"));
@@ -237,6 +262,20 @@ TEST(Questions, NetworksScaleWithTheirPictures) {
   EXPECT_LT(small->macs, own->macs);
   EXPECT_EQ(small->parameters, own->parameters);
   EXPECT_FALSE(machine::known_network("timm/nothing"));
+}
+
+// A workload of the zoo has the sums that the same network has by its published name.
+TEST(Questions, TheZoosSumsAreThoseOfTheSameNetwork) {
+  const auto ours = zoo_facts("resnet50", 0);
+  const auto published = machine::known_network("torchvision/resnet50");
+  ASSERT_TRUE(ours && published);
+  EXPECT_NEAR(ours->sums.macs / published->macs, 1, 0.01);
+  EXPECT_NEAR(ours->sums.padded / published->padded, 1, 0.02);
+  EXPECT_NEAR(ours->sums.parameters / published->parameters, 1, 0.01);
+  const auto small = zoo_facts("efficientnet-b0", 0);
+  ASSERT_TRUE(small);
+  EXPECT_GT(small->sums.grouped, 0);
+  EXPECT_LT(small->sums.grouped, small->sums.macs);
 }
 
 TEST(Questions, MachinesAreFoundByTheirSheets) {
@@ -331,7 +370,7 @@ TEST_F(Tables, CountWhatIsNotUnderstoodByReason) {
                         row("gemm_8x8x8", "infer", "nowhere", "1,cublas,fp16,", "time,1,ms") +
                         row("llm:small", "infer", "one", "1,vllm,fp16,4", "power,200,W") +
                         row("gemm_8x8x8", "infer", "one", "1,cublas,fp16,", "time,1,weeks"));
-  const TablesReport report = report_tables(folder_, {}, 1);
+  const TablesReport report = report_tables({.folder = folder_, .folds = {}});
   EXPECT_EQ(report.rows, 5U);
   EXPECT_EQ(report.understood, 0U);
   const std::string text = text_of(report);
@@ -407,7 +446,7 @@ TEST_F(Tables, AMachineThatIsLeftOutIsNotSeen) {
 TEST_F(Tables, APageHasWhatTheTerminalHas) {
   write_facts();
   write("rows.csv", header + row("gemm_1024x512x256_nn", "infer", "one", "1,cublas,fp16,", "time,0.02,ms"));
-  const TablesReport report = report_tables(folder_, {Fold::model}, 1);
+  const TablesReport report = report_tables({.folder = folder_, .folds = {Fold::model}});
   const std::string page = page_of(report);
   EXPECT_TRUE(contains(page, "| products | 1 | 1 |")) << page;
   EXPECT_TRUE(contains(page, "model left out"));

@@ -21,7 +21,7 @@ namespace superstep::cli {
 namespace {
 
 struct Arguments {
-  std::string file, machine, family, tables, folds, page, keep;
+  std::string file, machine, family, tables, folds, page, keep, rows;
   bool verbose = false;
   int fit = 0;
 };
@@ -153,10 +153,15 @@ void fit(const Arguments& arguments, const lab::ValidateOptions& options) {
 }
 
 void validate_tables(const Arguments& arguments) {
-  const std::vector<lab::Fold> folds =
-      arguments.folds.empty() ? std::vector<lab::Fold>{} : lab::folds_from(arguments.folds);
-  const lab::TablesReport report =
-      lab::report_tables(arguments.tables, folds, thread_count(), arguments.keep);
+  lab::TablesSettings settings{.folder = arguments.tables,
+                               .folds = {},
+                               .threads = thread_count(),
+                               .keep_in = arguments.keep,
+                               .rows_in = arguments.rows,
+                               .with_models = !arguments.page.empty() || !arguments.keep.empty()};
+  const machine::ipu::KeptPlans kept;
+  if (!arguments.folds.empty()) settings.folds = lab::folds_from(arguments.folds);
+  const lab::TablesReport report = lab::report_tables(settings);
   if (!arguments.page.empty()) write_file_atomically(arguments.page, lab::page_of(report));
   if (!common().quiet) fmt::print("{}", lab::text_of(report));
   write_result(command_result("validate", "", {{"tables", arguments.tables}, {"folds", arguments.folds}},
@@ -214,6 +219,10 @@ void declare_validate(CLI::App& command) {
                   "with --tables: a folder for laws.csv and kernels.csv, fitted over all rows")
       ->type_name("DIR")
       ->check(CLI::ExistingDirectory);
+  command
+      .add_option("--rows", arguments->rows,
+                  "with --tables: write every row with its predictions, what was left out too (CSV)")
+      ->type_name("FILE");
   command.add_option("--out", arguments->page, "with --tables: write the same as a page (Markdown)")
       ->type_name("FILE");
   command

@@ -50,8 +50,8 @@ struct Spread {
 
 }  // namespace
 
-FedInterval fed_interval(const Machine& machine, const HostWork& work, double step_seconds,
-                         double uncertainty) {
+FedInterval fed_interval(const Machine& machine, const HostWork& work, double step_seconds, double shortest,
+                         double longest) {
   const HostPath usual = host_path(*cost_model(machine), work);
   const double fed = usual.with(step_seconds), alone = usual.without_loader(step_seconds);
   Spread with, without;
@@ -59,7 +59,7 @@ FedInterval fed_interval(const Machine& machine, const HostWork& work, double st
     with.add(path.with(step) / fed);
     without.add(path.without_loader(step) / alone);
   };
-  for (const double sign : {-1.0, 1.0}) add(usual, step_seconds * std::exp(sign * uncertainty));
+  for (const double end : {shortest, longest}) add(usual, end);
   const auto move = [&](const Constant& constant) {
     for (const double end : {constant.low, constant.high})
       if (end > 0) add(host_path(*cost_model(machine.with(constant.name, end)), work), step_seconds);

@@ -39,13 +39,13 @@ struct HostPath {
 // reads_ahead and host_decode.
 HostPath host_path(const CostModel& model, const HostWork& work);
 
-// The interval of a fed step that holds 80 %: `uncertainty` is that of the logarithm of step_seconds; the
+// The interval of a fed step that holds 80 %: that of step_seconds reaches from `shortest` to `longest`; the
 // host's constants add theirs, each moved to the ends of its range alone.
 struct FedInterval {
   double low = 0, high = 0;  // seconds
   double low_without_loader = 0, high_without_loader = 0;
 };
-FedInterval fed_interval(const Machine& machine, const HostWork& work, double step_seconds,
-                         double uncertainty);
+FedInterval fed_interval(const Machine& machine, const HostWork& work, double step_seconds, double shortest,
+                         double longest);
 
 }  // namespace superstep::machine

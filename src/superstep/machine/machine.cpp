@@ -6,9 +6,7 @@
 #include <bit>
 #include <cmath>
 
-#include "superstep/base/file.h"
 #include "superstep/base/text.h"
-#include "superstep/machine/built_in.h"
 
 namespace superstep::machine {
 namespace {
@@ -19,10 +17,6 @@ constexpr const char* kind_codes[] = {"ME", "VC", "DS", "DE", "GU"};
 // FNV-1a.
 void add_to_hash(std::uint64_t& hash, std::uint64_t value) {
   for (int i = 0; i < 8; ++i) hash = (hash ^ ((value >> (8 * i)) & 0xff)) * 0x100000001b3u;
-}
-
-bool is_path(const std::string& name) {
-  return name.find('/') != std::string::npos || name.ends_with(".toml");
 }
 
 }  // namespace
@@ -97,33 +91,6 @@ std::string Machine::digest() const {
       for (const double number : {time.flops, time.bytes, time.seconds})
         add_to_hash(hash, std::bit_cast<std::uint64_t>(number));
   return fmt::format("{:016x}", hash);
-}
-
-const std::vector<Machine>& machines() {
-  static const std::vector<Machine> table = [] {
-    std::vector<Machine> parsed;
-    for (const BuiltIn& file : built_in_files()) {
-      parsed.push_back(parse_machine(file.text, fmt::format("machines/{}.toml", file.id)));
-      parsed.back().set_file(fmt::format("built in: machines/{}.toml", file.id));
-    }
-    return parsed;
-  }();
-  return table;
-}
-
-Machine find_machine(const std::string& name_or_path) {
-  if (is_path(name_or_path)) {
-    Machine machine = parse_machine(read_text_file(name_or_path), name_or_path);
-    machine.set_file(name_or_path);
-    return machine;
-  }
-  std::vector<std::string> names;
-  for (const Machine& machine : machines()) {
-    if (machine.id() == name_or_path) return machine;
-    names.push_back(machine.id());
-  }
-  throw Error(ErrorCode::invalid_argument, "there is no such machine", name_or_path,
-              unknown_name_hint(name_or_path, names));
 }
 
 }  // namespace superstep::machine

@@ -19,6 +19,7 @@
 #pragma once
 
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -31,6 +32,8 @@
 #include "superstep/machine/style.h"
 
 namespace superstep::machine {
+
+struct NetworkByLaw;
 
 class Machine {
  public:
@@ -67,6 +70,11 @@ class Machine {
   bool computes_in(std::string_view precision) const;
   void set_precisions(std::vector<std::string> names) { precisions_ = std::move(names); }
 
+  // The network that is asked about, where the law of networks is nearer than the model of the style
+  // (rates/network_by_law.h); null: the model answers.
+  const NetworkByLaw* by_law() const { return by_law_.get(); }
+  void set_by_law(std::shared_ptr<const NetworkByLaw> network) { by_law_ = std::move(network); }
+
   const std::string& file() const { return file_; }  // where it came from
   std::string digest() const;                        // of every name and value, in 16 hexadecimal digits
   void set_file(std::string file) { file_ = std::move(file); }
@@ -78,6 +86,7 @@ class Machine {
   std::vector<Stack> stacks_;
   std::vector<std::string> precisions_;
   std::optional<ProcessorTimes> processor_;
+  std::shared_ptr<const NetworkByLaw> by_law_;
   static constexpr std::size_t none = static_cast<std::size_t>(-1);
   std::size_t driven_by_ = none;
 };
@@ -86,8 +95,9 @@ class Machine {
 // were when the program was built.
 const std::vector<Machine>& machines();
 
-// A built-in machine by its id, or the machine of a file (a name with '/' or ending in ".toml"). Throws Error
-// (invalid_argument) with the nearest name, (not_found, bad_file) for files.
+// A built-in machine by its id, else one of which a data sheet is known (rates/sheet_machine.h), or the
+// machine of a file (a name with '/' or ending in ".toml"). Throws Error (invalid_argument) with the nearest
+// name, (not_found, bad_file) for files.
 Machine find_machine(const std::string& name_or_path);
 
 // The machine that `text` describes; `where` stands in messages. Throws Error (bad_file), naming the key.

@@ -7,6 +7,8 @@
 #include <limits>
 #include <map>
 
+#include "superstep/base/text.h"
+#include "superstep/machine/rates/network_by_law.h"
 #include "superstep/op/core/definition.h"
 
 namespace superstep::machine {
@@ -214,14 +216,16 @@ double uncertainty_of(const CostModel& model, const Parts& step) {
 }
 
 void add_bounds(const CostModel& model, const PredictSettings& settings, std::size_t stages,
-                Prediction& prediction) {
+                const std::vector<OperatorCost>& operators, Prediction& prediction) {
   const Bounds bounds = model.bounds(settings.precision);
   const double share = settings.accumulate / static_cast<double>(stages);
-  for (const OperatorCost& cost : prediction.operators) {
+  for (const OperatorCost& cost : operators) {
     const double times = cost.work.phase == Phase::update ? 1.0 / static_cast<double>(stages) : share;
     const double peak = cost.work.flops / bounds.peak_flops;
     const double bytes = (cost.work.read_bytes + cost.work.write_bytes) / bounds.memory_rate;
-    prediction.flops += cost.work.flops * (cost.work.phase == Phase::update ? 1 : settings.accumulate);
+    const int in_step = cost.work.phase == Phase::update ? 1 : settings.accumulate;
+    prediction.flops += cost.work.flops * in_step;
+    prediction.border_bytes += (cost.work.read_bytes + cost.work.write_bytes) * in_step;
     prediction.peak_seconds += times * peak;
     prediction.roofline_seconds += times * std::max(peak, bytes);
   }
@@ -256,6 +260,9 @@ void add_beyond(const CostModel& model, Prediction& prediction) {
 
 }  // namespace
 
+double Prediction::shortest_step() const { return step_seconds * std::exp(-faster); }
+double Prediction::longest_step() const { return step_seconds * std::exp(slower); }
+
 std::string Prediction::bound_by() const { return step.largest(); }
 
 std::string Prediction::bound_by_with_data() const {
@@ -264,6 +271,28 @@ std::string Prediction::bound_by_with_data() const {
 }
 
 namespace {
+
+// The law's time in place of the model's, where the machine is asked by it.
+void take_law(const Machine& machine, const PredictSettings& settings, Prediction& prediction) {
+  if (!machine.by_law()) return;
+  const auto law = step_by_law(*machine.by_law(), settings, prediction.stages.front().memory.recomputed);
+  if (!law) return;
+  const LawAnswer& answer = law->answer;
+  prediction.by_law = {law->law, answer.spread, answer.cells, answer.measured_machine,
+                       prediction.step_seconds};
+  prediction.step = law->parts;
+  prediction.step_seconds = answer.seconds;
+  prediction.faster = std::log(answer.seconds / answer.low);
+  prediction.slower = std::log(answer.high / answer.seconds);
+  prediction.uncertainty = prediction.model_uncertainty = std::max(prediction.faster, prediction.slower);
+}
+
+void add_host(const CostModel& model, const HostWork& work, Prediction& prediction) {
+  prediction.host = host_path(model, work);
+  prediction.step_seconds_with_data = prediction.host.with(prediction.step_seconds);
+  prediction.fed = fed_interval(model.machine(), work, prediction.step_seconds, prediction.shortest_step(),
+                                prediction.longest_step());
+}
 
 Prediction predict_as_is(const Machine& machine, const Graph& graph, const PredictSettings& settings) {
   const std::unique_ptr<CostModel> model = cost_model(machine);
@@ -291,11 +320,10 @@ Prediction predict_as_is(const Machine& machine, const Graph& graph, const Predi
   prediction.samples = static_cast<double>(settings.micro_batch) * settings.accumulate * settings.replicas;
   prediction.model_uncertainty = model->model_uncertainty();
   prediction.uncertainty = uncertainty_of(*model, prediction.step);
-  const HostWork work = host_work(graph, settings, training);
-  prediction.host = host_path(*model, work);
-  prediction.step_seconds_with_data = prediction.host.with(prediction.step_seconds);
-  prediction.fed = fed_interval(machine, work, prediction.step_seconds, prediction.uncertainty);
-  add_bounds(*model, settings, stages, prediction);
+  prediction.faster = prediction.slower = prediction.uncertainty;
+  take_law(machine, settings, prediction);
+  add_host(*model, host_work(graph, settings, training), prediction);
+  add_bounds(*model, settings, stages, prediction.operators, prediction);
   add_warnings(settings, prediction);
   add_beyond(*model, prediction);
   return prediction;
@@ -354,12 +382,60 @@ Prediction predict(const Machine& machine, const Graph& graph, const PredictSett
   return prediction;
 }
 
+namespace {
+
+// The same step on another machine of the style, where the law times it; what lies in memory is known.
+std::optional<Prediction> by_law_alike(const Machine& machine, const Graph& graph,
+                                       const PredictSettings& settings, const Prediction& other) {
+  const std::unique_ptr<CostModel> model = cost_model(machine);
+  Prediction prediction{.machine = machine.id(), .units = other.units, .stages = other.stages};
+  for (Stage& stage : prediction.stages) stage.memory.limit = model->capacity();
+  prediction.fits =
+      std::ranges::all_of(prediction.stages, [](const Stage& stage) { return stage.memory.fits(); });
+  prediction.samples = other.samples;
+  prediction.unsupported = other.unsupported;
+  take_law(machine, settings, prediction);
+  if (!prediction.by_law) return std::nullopt;
+  add_host(*model, host_work(graph, settings, machine.by_law()->training), prediction);
+  add_bounds(*model, settings, prediction.stages.size(), other.operators, prediction);
+  add_warnings(settings, prediction);
+  return prediction;
+}
+
+std::string name_of(const Graph& graph, const PredictSettings& s) {
+  return fmt::format("{} {} {} {} {} {} {} {}", static_cast<const void*>(&graph), s.precision.name,
+                     s.micro_batch, s.accumulate, s.replicas, s.recompute, s.optimizer_sharded,
+                     s.optimizer_off_chip);
+}
+
+}  // namespace
+
+Prediction PredictionsByLaw::predict(const Machine& machine, const Graph& graph,
+                                     const PredictSettings& settings) {
+  const bool alike = machine.by_law() && machine.style() == Style::kernel_by_kernel &&
+                     settings.pipeline.empty() && machine.computes_in(settings.precision.name);
+  if (!alike) return machine::predict(machine, graph, settings);
+  const std::string name = name_of(graph, settings);
+  std::shared_ptr<const Prediction> other;
+  {
+    const std::lock_guard lock(mutex_);
+    other = known_[name];
+  }
+  if (other)
+    if (auto found = by_law_alike(machine, graph, settings, *other)) return std::move(*found);
+  auto made = std::make_shared<const Prediction>(machine::predict(machine, graph, settings));
+  const std::lock_guard lock(mutex_);
+  known_[name] = made;
+  return *made;
+}
+
 std::vector<Metric> Prediction::metrics() const {
   std::vector<Metric> metrics;
-  const double up = std::exp(uncertainty);
   const auto add = [&](const char* name, double value, const char* unit, bool interval) {
     Metric metric{.name = name, .value = value, .unit = unit, .how = How::predicted};
-    if (interval) metric.low = value / up, metric.high = value * up;
+    const bool rate = name != std::string_view("step_time");
+    if (interval) metric.low = value / std::exp(rate ? slower : faster);
+    if (interval) metric.high = value * std::exp(rate ? faster : slower);
     metrics.push_back(metric);
   };
   add("fits", fits ? 1 : 0, "", false);

@@ -2,6 +2,9 @@
 #pragma once
 
 #include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
@@ -40,6 +43,15 @@ struct Stage {
   Memory memory;
 };
 
+// Where a step's time is the law's of networks: which, whose errors its interval is of, and what the
+// machine's own model says of the same step.
+struct TimedByLaw {
+  std::string law, spread;
+  std::size_t cells = 0;
+  bool measured_machine = false;
+  double model_seconds = 0;
+};
+
 struct Prediction {
   std::string machine;
   int units = 1;  // stages x replicas
@@ -51,12 +63,17 @@ struct Prediction {
   HostPath host;                                                     // of a step, of one replica
   FedInterval fed;                                                   // seconds of a step with its data, 80 %
   double flops = 0;                                                  // of a step
-  double uncertainty = 0;                                            // of the logarithm of step_seconds, 80 %
-  double model_uncertainty = 0;  // the part of it that is the model's, beside the constants'
+  double border_bytes = 0;        // read and written at kernels' borders, in a step of one replica
+  double uncertainty = 0;         // of the logarithm of step_seconds, 80 %
+  double faster = 0, slower = 0;  // the same, each way: the larger of them is `uncertainty`
+  double model_uncertainty = 0;   // the part of it that is the model's, beside the constants'
   double peak_seconds = 0, roofline_seconds = 0;
   std::vector<std::string> unsupported, warnings;
+  std::optional<TimedByLaw> by_law;
   std::vector<std::string> beyond;  // in which ways it lies beyond what was calibrated on
 
+  double shortest_step() const;  // the interval's ends
+  double longest_step() const;
   double throughput() const { return samples / step_seconds; }
   double throughput_with_data() const { return samples / step_seconds_with_data; }
   std::string bound_by() const;
@@ -67,6 +84,18 @@ struct Prediction {
 // `graph` of one micro-batch: an inference graph or a training step. Throws Error (invalid_argument) on
 // impossible settings; operators without a cost are named in the prediction.
 Prediction predict(const Machine& machine, const graph::Graph& graph, const PredictSettings& settings);
+
+// Predictions of one model on many machines that are asked by law: what a step has in memory is the same on
+// all of one style, and is found once. Good for any threads; graphs must stay where they are.
+class PredictionsByLaw {
+ public:
+  // As predict(), which it calls where there is nothing to share.
+  Prediction predict(const Machine& machine, const graph::Graph& graph, const PredictSettings& settings);
+
+ private:
+  std::mutex mutex_;
+  std::map<std::string, std::shared_ptr<const Prediction>> known_;
+};
 
 // Seconds of a step with its data on one stage a replica, and nothing else of a prediction: for fits, which
 // ask thousands of times with other constants. `works` are the graph's, `gradient_bytes` its parameters'.

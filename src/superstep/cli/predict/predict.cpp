@@ -23,6 +23,7 @@
 #include "superstep/cli/shared/model_options.h"
 #include "superstep/cli/shared/outcome.h"
 #include "superstep/cli/shared/processor_words.h"
+#include "superstep/lab/by_law.h"
 #include "superstep/lab/graphs_by_batch.h"
 #include "superstep/lab/question.h"
 #include "superstep/machine/configuration/resolve.h"
@@ -135,11 +136,29 @@ void print_configuration(const Arguments& arguments, const machine::Machine& mac
                found.plausible);
 }
 
+// The law or the model, why it was that one, and what it rests on.
+void print_what_timed_it(const Arguments& arguments, const machine::Machine& machine,
+                         const machine::Prediction& prediction) {
+  if (const auto& law = prediction.by_law)
+    fmt::print(
+        "law: {}, interval of \"{}\", {} cells{}; the model of the machine's file says {}\n", law->law,
+        law->spread, law->cells,
+        law->measured_machine ? "" : " (no such call on it was measured: its data sheet alone is known)",
+        format_seconds(law->model_seconds));
+  const bool chosen = !machine.stack();
+  const std::string why =
+      chosen ? lab::why_by_law(machine, arguments.mode == "train", prediction.by_law.has_value()) : "";
+  if (!why.empty()) fmt::print("{}\n", why);
+  fmt::print(
+      "constants: {}{} (digest {}); {}\n", machine.file(),
+      machine.stack() ? ", driven by " + machine.stack()->name : "", machine.digest(),
+      prediction.by_law ? "machines/rates, docs/accuracy.md" : machine::cost_model(machine)->calibration());
+}
+
 void print_prediction(const Arguments& arguments, const machine::Machine& machine,
                       const machine::Answer& found) {
   const machine::PredictSettings& settings = found.configuration.settings;
   const machine::Prediction& prediction = found.prediction;
-  const auto model = machine::cost_model(machine);
   print_configuration(arguments, machine, found);
   if (arguments.explain) {
     fmt::print("{}\n", operators_text(prediction));
@@ -158,19 +177,22 @@ void print_prediction(const Arguments& arguments, const machine::Machine& machin
     if (!found.nearest.empty()) fmt::print("nearest: {}\n", found.nearest);
     return;
   }
-  const double up = std::exp(prediction.uncertainty);
-  const auto interval = [&](double value, const char* unit) {
-    return fmt::format("{} ({} to {}, 80 %)", format_si(value, unit), format_si(value / up, unit),
-                       format_si(value * up, unit));
+  const auto interval = [](double value, double low, double high, const char* unit) {
+    return fmt::format("{} ({} to {}, 80 %)", format_si(value, unit), format_si(low, unit),
+                       format_si(high, unit));
   };
-  fmt::print("throughput           {}\n", interval(prediction.throughput(), "samples/s"));
+  const double samples = prediction.samples;
+  fmt::print("throughput           {}\n",
+             interval(prediction.throughput(), samples / prediction.longest_step(),
+                      samples / prediction.shortest_step(), "samples/s"));
   fmt::print("  with host data     {} ({} to {}, 80 %), bound by {}\n",
              format_si(prediction.throughput_with_data(), "samples/s"),
              format_si(prediction.samples / prediction.fed.high, "samples/s"),
              format_si(prediction.samples / prediction.fed.low, "samples/s"),
              prediction.bound_by_with_data());
-  fmt::print("step                 {} for {:.0f} samples\n", interval(prediction.step_seconds, "s"),
-             prediction.samples);
+  fmt::print("step                 {} for {:.0f} samples\n",
+             interval(prediction.step_seconds, prediction.shortest_step(), prediction.longest_step(), "s"),
+             samples);
   print_parts(prediction);
   fmt::print("host's part of a step: link {}, call {} ({} device iterations per call), loader {} ({})\n",
              format_seconds(prediction.host.link), format_seconds(prediction.host.call),
@@ -178,9 +200,7 @@ void print_prediction(const Arguments& arguments, const machine::Machine& machin
              prediction.host.overlaps ? "all beside the machine's work" : "the loader works ahead");
   fmt::print("ladder: at peak {}, roofline {}, full model {}\n", format_seconds(prediction.peak_seconds),
              format_seconds(prediction.roofline_seconds), format_seconds(prediction.step_seconds));
-  fmt::print("constants: {}{} (digest {}); {}\n", machine.file(),
-             machine.stack() ? ", driven by " + machine.stack()->name : "", machine.digest(),
-             model->calibration());
+  print_what_timed_it(arguments, machine, prediction);
   for (const std::string& warning : prediction.warnings) fmt::print("warning: {}\n", warning);
 }
 
@@ -216,6 +236,16 @@ nlohmann::json constants_of(const machine::Machine& machine) {
   return list;
 }
 
+nlohmann::json law_of(const machine::Prediction& prediction) {
+  if (!prediction.by_law) return nullptr;
+  const machine::TimedByLaw& law = *prediction.by_law;
+  return {{"name", law.law},
+          {"interval_of", law.spread},
+          {"interval_cells", law.cells},
+          {"measured_machine", law.measured_machine},
+          {"model_seconds", law.model_seconds}};
+}
+
 nlohmann::json config_of(const Arguments& arguments, const machine::Machine& machine,
                          const machine::Answer& found) {
   const machine::PredictSettings& settings = found.configuration.settings;
@@ -236,6 +266,7 @@ nlohmann::json config_of(const Arguments& arguments, const machine::Machine& mac
           {"device_iterations", settings.device_iterations},
           {"loaders", settings.loaders},
           {"facts", machine::words_of(found.configuration.facts)},
+          {"law", law_of(prediction)},
           {"plausible", found.plausible},
           {"coverage", 0.8},
           {"bound_by", prediction.bound_by()},
@@ -427,9 +458,9 @@ void predict(const Arguments& given, const CLI::App& command) {
     return predict_processor(given, lab::this_computer(thread_count(), [](const std::string& what) {
                                if (!common().quiet) tell(what + "\n");
                              }));
-  const machine::Machine machine = machine_of(given);
-  refuse_ignored(command, given, machine.processor().has_value());
-  if (machine.processor()) return predict_processor(given, machine);
+  const machine::Machine as_filed = machine_of(given);
+  refuse_ignored(command, given, as_filed.processor().has_value());
+  if (as_filed.processor()) return predict_processor(given, as_filed);
   if (given.measure > 0)
     throw Error(ErrorCode::invalid_argument, "only this computer can be measured", "--measure",
                 "--on cpu, or a file of superstep machine measure");
@@ -439,6 +470,7 @@ void predict(const Arguments& given, const CLI::App& command) {
   const run::Model model = model_of(arguments);
   const bool training = arguments.mode == "train";
   lab::GraphsByBatch graphs(model, training);
+  const machine::Machine machine = lab::ModelByLaw(model, training).on(as_filed);
   const machine::Answer found =
       machine::answer(machine, asked(arguments, machine, model),
                       [&](std::int64_t batch) -> const graph::Graph& { return graphs.at(batch); });

@@ -14,6 +14,7 @@
 #include "superstep/lab/advise/here.h"
 #include "superstep/lab/advise/processor.h"
 #include "superstep/lab/advise/reasons.h"
+#include "superstep/lab/by_law.h"
 #include "superstep/lab/graphs_by_batch.h"
 #include "superstep/lab/processor/prediction.h"
 #include "superstep/lab/question.h"
@@ -31,7 +32,10 @@ std::vector<Machine> asked_machines(const AdviseSettings& settings) {
   for (const std::string& name : settings.machines)
     asked.push_back(name == "cpu" ? this_computer(settings.threads, [](const std::string&) {})
                                   : machine::find_machine(name));
-  if (settings.machines.empty()) asked = machine::machines();
+  if (!settings.machines.empty()) return asked;
+  asked = machine::machines();
+  // Of what has no file, a data sheet.
+  for (Machine& machine : machines_of_sheets()) asked.push_back(std::move(machine));
   return asked;
 }
 
@@ -102,7 +106,7 @@ void add_processor(MachineAdvice& advice, const run::Model& model, int threads,
 
 MachineAdvice advice_on(const Machine& machine, GraphsByBatch& graphs, const run::Model& model,
                         const AdviseSettings& settings, SearchSettings search,
-                        const std::map<std::string, int>& operators) {
+                        const std::map<std::string, int>& operators, machine::PredictionsByLaw& known) {
   MachineAdvice advice{.machine = machine};
   advice.coverage = coverage_of(machine, operators, settings.trains);
   if (settings.trains && only_serves(machine)) {
@@ -127,7 +131,7 @@ MachineAdvice advice_on(const Machine& machine, GraphsByBatch& graphs, const run
     return advice;
   }
   advice.options = options_on(
-      machine, [&](std::int64_t batch) -> const graph::Graph& { return graphs.at(batch); }, search);
+      machine, [&](std::int64_t batch) -> const graph::Graph& { return graphs.at(batch); }, search, known);
   find_best(advice, search);
   if (const Option* best = advice.best_option())
     advice.changes = changes_of(machine, model, settings.trains, *best, search);
@@ -169,8 +173,10 @@ void rank(std::vector<MachineAdvice>& machines, Goal goal) {
 
 Advice advise(const AdviseSettings& settings) {
   require_goal_is_counted(settings);
-  const std::vector<Machine> asked = asked_machines(settings);
+  std::vector<Machine> asked = asked_machines(settings);
   const run::Model model(as_workload(settings.model));
+  const ModelByLaw by_law(model, settings.trains);
+  for (Machine& machine : asked) machine = by_law.on(std::move(machine));
   GraphsByBatch graphs(model, settings.trains);
   require_cost_models(model, graphs.at(std::max<std::int64_t>(1, model.fixed_batch())));
   const std::map<std::string, int> operators =
@@ -181,16 +187,20 @@ Advice advise(const AdviseSettings& settings) {
   advice.search = search_of(settings, model, advice.recipe_samples);
   advice.machines.assign(asked.size(), MachineAdvice{.machine = asked.front()});
   Progress progress = Progress::passing("advise", static_cast<double>(asked.size()), "machines");
+  machine::PredictionsByLaw known;
   std::mutex mutex;
   double done = 0;
   pool.parallel_for(static_cast<std::int64_t>(asked.size()), [&](std::int64_t item, int) {
     const auto i = static_cast<std::size_t>(item);
-    advice.machines[i] = advice_on(asked[i], graphs, model, settings, advice.search, operators);
+    advice.machines[i] = advice_on(asked[i], graphs, model, settings, advice.search, operators, known);
     const std::lock_guard lock(mutex);
     progress.update(++done, asked[i].id());
   });
   progress.finish();
-  for (const MachineAdvice& one : advice.machines) advice.predictions += one.options.size();
+  for (MachineAdvice& one : advice.machines) {
+    advice.predictions += one.options.size();
+    one.of_sheet = settings.machines.empty() && of_sheet(one.machine);
+  }
   rank(advice.machines, settings.goal);
   if (settings.measures) advice.here = measure_here(settings, advice.recipe_samples);
   return advice;

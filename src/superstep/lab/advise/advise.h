@@ -32,6 +32,7 @@ struct AdviseSettings {
 
 struct MachineAdvice {
   machine::Machine machine;
+  bool of_sheet = false;        // it was not asked for, and a data sheet alone is known of it
   std::vector<Option> options;  // all that was tried
   int best = -1;                // of them; -1: none
   // Places in the ranking that the 80 % intervals leave open: first to last, from 1; 0 without a best one.

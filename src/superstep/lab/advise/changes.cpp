@@ -6,6 +6,8 @@
 
 #include "superstep/base/text.h"
 #include "superstep/lab/advise/reasons.h"
+#include "superstep/machine/rates/network_by_law.h"
+#include "superstep/machine/rates/sums.h"
 #include "superstep/transform/pipeline.h"
 
 namespace superstep::lab {
@@ -83,6 +85,17 @@ Graph prepared(const run::Model& model, bool trains, std::int64_t batch, std::in
                                model.passes(trains));
 }
 
+// A machine that is asked by law, about the changed model.
+machine::Machine asked_again(const machine::Machine& machine, const run::Model& model, const Option& best) {
+  if (!machine.by_law()) return machine;
+  machine::NetworkByLaw network = *machine.by_law();
+  const std::int64_t batch = best.settings.micro_batch;
+  network.sums = machine::sums_of(prepared(model, false, batch, nullptr), static_cast<double>(batch));
+  machine::Machine asked = machine;
+  asked.set_by_law(std::make_shared<const machine::NetworkByLaw>(std::move(network)));
+  return asked;
+}
+
 double gain_of(const machine::Machine& machine, const Graph& graph, const machine::PredictSettings& chosen,
                const Option& best, const SearchSettings& settings) {
   const Figure figure = figure_of(settings.goal, machine::predict(machine, graph, chosen), settings.context);
@@ -122,7 +135,7 @@ std::vector<Change> changes_of(const machine::Machine& machine, const run::Model
   const Graph wider = prepared(model, trains, best.settings.micro_batch, &added);
   if (added > 0)
     keep(fmt::format("groups of {} channels in place of depthwise convolutions", wider_group),
-         gain_of(machine, wider, best.settings, best, settings),
+         gain_of(asked_again(machine, model, best), wider, best.settings, best, settings),
          fmt::format("{} more weights, and a training anew", format_count(static_cast<double>(added))));
   if (bound_of(best) == std::string("host link") && best.settings.input_bytes == 0) {
     machine::PredictSettings bytes = best.settings;

@@ -22,7 +22,7 @@ struct Point {
 Point point_of(const Option& best) {
   const machine::Prediction& prediction = best.prediction;
   const double replica_flops = prediction.flops / best.settings.replicas;
-  return {best.bytes > 0 ? replica_flops / best.bytes : 0,
+  return {prediction.border_bytes > 0 ? replica_flops / prediction.border_bytes : 0,
           prediction.flops / prediction.step_seconds / prediction.units};
 }
 

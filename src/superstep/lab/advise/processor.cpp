@@ -19,6 +19,7 @@ machine::Prediction as_prediction(const machine::Machine& machine, const Process
   prediction.flops = of.plan.flops;
   prediction.fed = {of.seconds / up, of.seconds * up, of.seconds / up, of.seconds * up};
   prediction.uncertainty = prediction.model_uncertainty = of.uncertainty;
+  prediction.faster = prediction.slower = of.uncertainty;
   prediction.peak_seconds = of.peak_seconds;
   prediction.roofline_seconds = of.roofline_seconds;
   prediction.beyond = of.beyond;

@@ -169,6 +169,9 @@ std::vector<std::string> reasons_of(const std::vector<Option>& options, const Op
                                     const SearchSettings& settings) {
   if (!best) return why_none(options, settings);
   std::vector<std::string> reasons{share_of_bound(*best)};
+  if (const auto& law = best->prediction.by_law)
+    reasons.push_back(law->measured_machine ? "by the law of networks"
+                                            : "by the law of networks, none of which was measured on it");
   if (!best->set_up.empty()) reasons.push_back("as in " + best->set_up);
   add_limits(*best, settings, reasons);
   add_split(options, *best, reasons);

@@ -26,8 +26,9 @@ constexpr std::size_t replicated_options = 3;
 
 class Search {
  public:
-  Search(const Machine& machine, const GraphSource& graph_at, const SearchSettings& settings)
-      : machine_(machine), graph_at_(graph_at), settings_(settings) {
+  Search(const Machine& machine, const GraphSource& graph_at, const SearchSettings& settings,
+         machine::PredictionsByLaw& known)
+      : machine_(machine), graph_at_(graph_at), settings_(settings), known_(known) {
     precisions_ = settings.precisions.empty() ? usual_precisions(machine) : settings.precisions;
   }
 
@@ -93,11 +94,7 @@ class Search {
   const Option& tried(const PredictSettings& chosen) {
     if (interrupted()) throw Error(ErrorCode::interrupted, "stopped", "advise");
     Option option{.settings = chosen,
-                  .prediction = machine::predict(machine_, graph_at_(chosen.micro_batch), chosen)};
-    for (const machine::OperatorCost& cost : option.prediction.operators) {
-      const double times = cost.work.phase == graph::Phase::update ? 1 : chosen.accumulate;
-      option.bytes += times * (cost.work.read_bytes + cost.work.write_bytes);
-    }
+                  .prediction = known_.predict(machine_, graph_at_(chosen.micro_batch), chosen)};
     option.prediction.operators.clear();
     option.figure = figure_of(settings_.goal, option.prediction, settings_.context);
     option.within_limits = within_limits(option.prediction);
@@ -188,6 +185,7 @@ class Search {
   const Machine& machine_;
   const GraphSource& graph_at_;
   const SearchSettings& settings_;
+  machine::PredictionsByLaw& known_;
   std::vector<std::string> precisions_;
   std::vector<Option> options_;
 };
@@ -249,8 +247,8 @@ const Option* best_of(const std::vector<Option>& options, Goal goal) {
 }
 
 std::vector<Option> options_on(const Machine& machine, const GraphSource& graph_at,
-                               const SearchSettings& settings) {
-  return Search(machine, graph_at, settings).run();
+                               const SearchSettings& settings, machine::PredictionsByLaw& known) {
+  return Search(machine, graph_at, settings, known).run();
 }
 
 }  // namespace superstep::lab

@@ -32,7 +32,6 @@ struct SearchSettings {
 struct Option {
   machine::PredictSettings settings;
   machine::Prediction prediction;  // without its list of operators
-  double bytes = 0;                // at the kernels' borders, of a step of one replica
   Figure figure;                   // of the goal
   bool within_limits = true;       // of latency and rate
   std::string set_up;              // that it is taken from; empty: of none
@@ -47,9 +46,10 @@ using GraphSource = std::function<const graph::Graph&(std::int64_t micro_batch)>
 // All that was tried, what does not fit too. On one unit micro-batches 1, 2, 4 ... as far as they fit and
 // still gain; where not even one sample fits on one unit, recomputed, then in pipelines of 2, 4, ... units.
 // The best few are then replicated. Public set-ups of the model are tried before all, with the samples of an
-// update that are asked for. Throws what predict() throws, and Error (interrupted).
+// update that are asked for. `known`: of the same model on other machines. Throws what predict() throws, and
+// Error (interrupted).
 std::vector<Option> options_on(const machine::Machine& machine, const GraphSource& graph_at,
-                               const SearchSettings& settings);
+                               const SearchSettings& settings, machine::PredictionsByLaw& known);
 
 // The best of the options that fit, those within the limits first; null: none fits, or the goal's figure is
 // not known of any.

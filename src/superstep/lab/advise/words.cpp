@@ -36,9 +36,21 @@ std::vector<std::string> row_of(const Advice& advice, const MachineAdvice& one) 
           interval_of(advice.goal, best->figure)};
 }
 
+// Machines that have a file or were asked for are all shown; of the others those that come out ahead.
+constexpr std::size_t shown_of_sheets = 10;  // chosen
+
+std::vector<const MachineAdvice*> shown(const Advice& advice) {
+  std::vector<const MachineAdvice*> chosen;
+  std::size_t of_sheets = 0;
+  for (const MachineAdvice& one : advice.machines)
+    if (!one.of_sheet || (one.best_option() && of_sheets++ < shown_of_sheets)) chosen.push_back(&one);
+  return chosen;
+}
+
 std::string reasons_text(const Advice& advice) {
   std::string text;
-  for (const MachineAdvice& one : advice.machines) {
+  for (const MachineAdvice* each : shown(advice)) {
+    const MachineAdvice& one = *each;
     text += fmt::format("  {:<12} {}\n", one.machine.id(), join(one.reasons, "; "));
     text +=
         fmt::format("  {:<12} operators: {}\n", "", join(coverage_words(one.coverage, one.machine), "; "));
@@ -121,6 +133,8 @@ nlohmann::json config_of(const Advice& advice, const MachineAdvice& one, const O
           {"operators", coverage_json(one)},
           {"options_tried", one.options.size()},
           {"machine_file", one.machine.file()},
+          {"law", best.prediction.by_law ? nlohmann::json(best.prediction.by_law->law) : nlohmann::json()},
+          {"of_sheet", one.of_sheet},
           {"machine_digest", one.machine.digest()}};
 }
 
@@ -141,8 +155,15 @@ std::string text_of(const Advice& advice, bool every_option) {
   std::string text = conditions_of(advice) + "\n\n";
   if (every_option) text += option_table(advice) + "\n";
   TextTable table({"place", "machine", "split", "precision", "micro-batch", name_of(advice.goal), "80 %"});
-  for (const MachineAdvice& one : advice.machines) table.add_row(row_of(advice, one));
+  const std::vector<const MachineAdvice*> rows = shown(advice);
+  for (const MachineAdvice* one : rows) table.add_row(row_of(advice, *one));
   text += table.to_string();
+  if (const std::size_t others = advice.machines.size() - rows.size(); others > 0)
+    text += fmt::format(
+        "and {} further machines of which a data sheet alone is known: --on NAME,... shows them, --json FILE "
+        "has "
+        "all\n",
+        others);
   text += "\nwhy\n" + reasons_text(advice);
   if (!advice.here.empty()) text += "\n" + here_text(advice);
   text += fmt::format(

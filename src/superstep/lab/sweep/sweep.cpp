@@ -12,6 +12,7 @@
 #include "superstep/base/text.h"
 #include "superstep/base/thread_pool.h"
 #include "superstep/lab/advise/search.h"
+#include "superstep/lab/by_law.h"
 #include "superstep/lab/graphs_by_batch.h"
 #include "superstep/lab/question.h"
 #include "superstep/machine/configuration/resolve.h"
@@ -76,6 +77,8 @@ std::vector<SweepPoint> sweep(const SweepSettings& settings) {
   for (const std::string& name : settings.machines) machines.push_back(machine::find_machine(name));
   const run::Model model(as_workload(settings.model));
   GraphsByBatch graphs(model, settings.trains);
+  const ModelByLaw by_law(model, settings.trains);
+  for (Machine& machine : machines) machine = by_law.on(std::move(machine));
   machine::Question asked = question_of(model, settings.trains);
   asked.stated.device_iterations = settings.device_iterations > 1 ? settings.device_iterations : 0;
   asked.stated.loaders = settings.loaders > 1 ? settings.loaders : 0;

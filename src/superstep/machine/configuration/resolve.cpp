@@ -278,7 +278,8 @@ Predicted predicted(const Machine& machine, const Question& question, Configurat
 
 // What the others say of a sample's time goes into the interval of the one that is reported.
 void widen(const std::vector<Predicted>& all, Prediction& prediction) {
-  double low = 0, high = 0, low_alone = 0, high_alone = 0, away = prediction.uncertainty;
+  double low = 0, high = 0, low_alone = 0, high_alone = 0, faster = prediction.faster,
+         slower = prediction.slower;
   const auto widen_by = [&](const Prediction& other) {
     const double share = prediction.samples / other.samples;
     const auto wider = [](double value, double& least, double& most) {
@@ -289,11 +290,14 @@ void widen(const std::vector<Predicted>& all, Prediction& prediction) {
     for (const double end : {other.fed.low_without_loader, other.fed.high_without_loader})
       wider(share * end, low_alone, high_alone);
     const double apart = std::log(share * other.step_seconds / prediction.step_seconds);
-    away = std::max(away, std::abs(apart) + other.uncertainty);
+    faster = std::max(faster, other.faster - apart);
+    slower = std::max(slower, other.slower + apart);
   };
   for (const Predicted& one : all) widen_by(one.prediction);
   prediction.fed = {low, high, low_alone, high_alone};
-  prediction.uncertainty = away;
+  prediction.faster = faster;
+  prediction.slower = slower;
+  prediction.uncertainty = std::max(faster, slower);
 }
 
 Answer median_of(std::vector<Predicted> fitting) {

@@ -22,9 +22,9 @@ constexpr double pull_of_kind = 0.3, pull_of_factor = 0.3;
 // What a constant of its own has to take off the loss, lest a kind goes by its parent's and a factor is one
 // (chosen; a call of weight one that was off by a factor of 1.35 and is exact then takes off 0.15).
 constexpr double worth = 0.5;
-// Ranges that no constant leaves: launches 0.1 us to a second, a thousandth of a peak to twice it (the
-// sheet's clock is not the board's; bytes are counted without what caches keep).
-constexpr double least_time = 1e-7, most_time = 1, least_share = 1e-3, most_share = 3;
+// Ranges that no constant leaves: launches 0.1 us to a second, a thousandth of a peak to what the law's calls
+// allow.
+constexpr double least_time = 1e-7, most_time = 1, least_share = 1e-3, unbounded_share = 3;
 constexpr double start_launch = 10e-6, start_share = 0.5, start_collective = 20e-6;  // where a search begins
 
 constexpr std::size_t size = 7;
@@ -137,9 +137,11 @@ void normal_equations(const std::vector<Seen>& calls, const Logs& logs, Matrix& 
   }
 }
 
-double clamped(std::size_t i, double log) {
+double clamped(std::size_t i, double log, double most_share) {
+  // Bookkeeping is no share of a peak.
+  const double most = i == vectors ? unbounded_share : most_share;
   return is_time(i) ? std::clamp(log, std::log(least_time), std::log(most_time))
-                    : std::clamp(log, -std::log(most_share), -std::log(least_share));
+                    : std::clamp(log, -std::log(most), -std::log(least_share));
 }
 
 using Free = std::array<bool, size>;  // which constants a kind has of its own
@@ -163,7 +165,8 @@ Logs descend(const std::vector<Seen>& calls, const Logs& parent, double pull, co
       }
       solve(damped, move);
       Logs tried = logs;
-      for (std::size_t i = 0; i < size; ++i) tried[i] = clamped(i, logs[i] + std::clamp(move[i], -2.0, 2.0));
+      for (std::size_t i = 0; i < size; ++i)
+        tried[i] = clamped(i, logs[i] + std::clamp(move[i], -2.0, 2.0), calls.front().call->most_share);
       const double found = loss_of(calls, tried) + pulled(tried, parent, pull);
       moved = found < best;
       damping = moved ? damping / 4 : damping * 8;

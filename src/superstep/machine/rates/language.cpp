@@ -45,8 +45,11 @@ void file_language(const MachineFacts& machine, const std::string& law, const st
   const std::string stack = fmt::format("{} {}", width, software);
   std::vector<std::string> kinds{fmt::format("{} | {}", stack, machine.id),
                                  fmt::format("{} | {}", stack, machine.vendor()), stack, width, law};
-  // Prompts by themselves were measured of few models: what whole requests say stands behind them.
-  if (law == "prompts") kinds.emplace_back("generation");
+  // Prompts and decoding by themselves were measured of few models: what whole requests say stands behind
+  // them.
+  if (law == "prompts" || law == "decoding") kinds.emplace_back("generation");
+  // What is read for a token is more than any cache keeps.
+  call.call.most_share = 1;
   file_call(call, machine, std::move(kinds), stack + part, fmt::format("{} {}", law, software));
 }
 

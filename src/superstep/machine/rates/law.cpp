@@ -66,7 +66,7 @@ void FittedLaws::add(const std::string& own, const std::vector<std::string>& rel
   found->second.all.push_back(std::move(neighbour));
 }
 
-const LawConstants* FittedLaws::find(const MeasuredCall& call) const {
+const LawConstants* FittedLaws::constants_of(const MeasuredCall& call) const {
   for (const std::string& kind : call.kinds)
     if (const auto found = constants_.find(kind); found != constants_.end()) return &found->second;
   return nullptr;
@@ -80,7 +80,7 @@ double FittedLaws::factor_of(const MeasuredCall& call) const {
 }
 
 double FittedLaws::seconds(const MeasuredCall& call) const {
-  const LawConstants* constants = find(call);
+  const LawConstants* constants = constants_of(call);
   return constants ? law_seconds(call.terms, *constants) * factor_of(call) : 0;
 }
 

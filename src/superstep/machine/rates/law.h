@@ -43,6 +43,7 @@ struct MeasuredCall {
   Terms terms;
   std::vector<double> place;  // logarithms of what it is of, for its neighbours; empty: it takes none
   double seconds = 0, weight = 1;
+  double most_share = 3;    // of a peak: sheets' clocks are not the boards', caches keep bytes (chosen)
   bool may_be_kept = true;  // the licence of its table lets the program have it
   std::string group;        // model or machine, of which a kind wants several
 
@@ -57,6 +58,8 @@ class FittedLaws {
 
   // Of the most particular kind that is known; 0: none is.
   double seconds(const MeasuredCall& call) const;
+  // Whose these are, without factors; null: none is known.
+  const LawConstants* constants_of(const MeasuredCall& call) const;
   // As it, times what its nearest measured neighbours took over the law: on the same machine, or on its
   // relatives.
   double seconds_by_neighbours(const MeasuredCall& call) const;
@@ -88,7 +91,6 @@ class FittedLaws {
   void add(const std::string& own, const std::vector<std::string>& relatives, Neighbour neighbour);
 
  private:
-  const LawConstants* find(const MeasuredCall& call) const;
   double factor_of(const MeasuredCall& call) const;
 
   std::map<std::string, LawConstants> constants_;

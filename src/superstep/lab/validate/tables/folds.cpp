@@ -102,21 +102,30 @@ double FoldedCall::error(Fold fold) const {
   return of->understood() && found > 0 ? std::log(found / of->call.seconds) : infinite;
 }
 
-std::vector<TableCall> read_calls(const std::filesystem::path& folder) {
-  const TableFacts facts = read_table_facts(folder);
+void for_each_table(const std::filesystem::path& folder,
+                    const std::function<void(const PublishedTable&)>& what) {
   std::vector<std::filesystem::path> files;
   for (const auto& entry : std::filesystem::directory_iterator(folder))
     if (entry.path().extension() == ".csv") files.push_back(entry.path());
   std::ranges::sort(files);
-  std::vector<TableCall> calls;
+  bool found = false;
   for (const std::filesystem::path& file : files) {
     const PublishedTable table(file);
     if (!has_application_rows(table)) continue;
-    for (std::size_t row = 0; row < table.rows(); ++row) calls.push_back(call_of(table, row, facts));
+    what(table);
+    found = found || table.rows() > 0;
   }
-  if (calls.empty())
+  if (!found)
     throw Error(ErrorCode::bad_file, "has no table of measurements", folder.string(),
                 "expected *.csv with the columns workload, machine, metric, value");
+}
+
+std::vector<TableCall> read_calls(const std::filesystem::path& folder) {
+  const TableFacts facts = read_table_facts(folder);
+  std::vector<TableCall> calls;
+  for_each_table(folder, [&](const PublishedTable& table) {
+    for (std::size_t row = 0; row < table.rows(); ++row) calls.push_back(call_of(table, row, facts));
+  });
   set_weights(calls);
   return calls;
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -11,6 +12,10 @@
 
 namespace superstep::lab {
 
+// Every table of a folder that has rows of applications and primitives, in the order of their names. Throws
+// Error (bad_file) where there is none.
+void for_each_table(const std::filesystem::path& folder,
+                    const std::function<void(const PublishedTable&)>& what);
 // All rows of a folder's tables: every *.csv with the columns of applications and primitives.
 std::vector<TableCall> read_calls(const std::filesystem::path& folder);
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdlib>
 #include <optional>
 
 #include "superstep/base/text.h"
@@ -32,6 +33,20 @@ std::optional<std::string> kind_of_metric(const std::string& metric) {
   return std::nullopt;
 }
 
+// Passes of a network for one answer: a picture out of noise takes many, each of them twice where it is
+// guided by words, as those are that say their steps. 0: not said.
+double passes_of(const RowAt& row) {
+  const std::string &workload = row.text("workload"), &note = row.text("note");
+  const bool diffusion =
+      workload.find("stable-diffusion") != std::string::npos || workload.find("sdxl") != std::string::npos;
+  if (!diffusion || row.text("mode") != "infer") return 1;
+  const std::size_t at = note.find(" steps");
+  if (at == std::string::npos) return 0;
+  const std::size_t begin = note.rfind(' ', at - 1);
+  constexpr double with_guidance = 2;
+  return with_guidance * std::atof(note.c_str() + (begin == std::string::npos ? 0 : begin + 1));
+}
+
 bool channels_last(const std::string& note) {
   return note.find("nhwc") != std::string::npos || note.find("channels_last") != std::string::npos;
 }
@@ -43,6 +58,11 @@ bool network_row(const RowAt& row, const ModelFacts& model, TableCall& call) {
   const std::optional<std::string> kind = kind_of_metric(metric);
   if (!kind) {
     call.reason = fmt::format("{} is not predicted", metric);
+    return false;
+  }
+  const double passes = passes_of(row);
+  if (passes == 0) {
+    call.reason = "how many passes make a picture is not said of " + call.model;
     return false;
   }
   const double peak = row.machine.peak(call.precision);
@@ -68,10 +88,10 @@ bool network_row(const RowAt& row, const ModelFacts& model, TableCall& call) {
   if (step.batch == 0) step.batch = usual_batch;
   call.take(machine::network_call(row.machine, model.sums, step));
   if (timed) {
-    call.amount = unit == "ms" ? 1e3 : unit == "us" ? 1e6 : 1;
+    call.amount = passes * (unit == "ms" ? 1e3 : unit == "us" ? 1e6 : 1);
   } else {
     call.is_rate = true;
-    call.amount = step.batch * step.units;
+    call.amount = step.batch * step.units / passes;
   }
   return true;
 }

@@ -9,6 +9,7 @@
 #include "superstep/base/error.h"
 #include "superstep/base/file.h"
 #include "superstep/base/text.h"
+#include "superstep/lab/validate/tables/choices.h"
 #include "superstep/machine/rates/kept.h"
 
 namespace superstep::lab {
@@ -75,6 +76,15 @@ Cells shares_table(const TablesReport& report) {
   return cells;
 }
 
+Cells choices_table(const TablesReport& report) {
+  Cells cells{.header = {"machines", "mode", "rows", "law", "model", "taken"}, .rows = {}};
+  for (const machine::Choice& one : report.choices)
+    cells.rows.push_back({one.style, one.training ? "train" : "infer", fmt::format("{}", one.rows),
+                          fmt::format("{:.2f}", std::exp(one.law_error)),
+                          fmt::format("{:.2f}", std::exp(one.model_error)), one.law() ? "law" : "model"});
+  return cells;
+}
+
 std::string as_text(const Cells& cells) {
   TextTable table(cells.header);
   for (const auto& row : cells.rows) table.add_row(row);
@@ -100,6 +110,41 @@ std::string beaten_by(const TablesReport& report) {
   return text;
 }
 
+void keep_rates(const Folded& folded, const std::vector<Fold>& folds,
+                const std::vector<machine::Choice>& choices, const std::filesystem::path& folder) {
+  std::vector<const machine::FittedLaws*> laws;
+  for (const auto& [name, law] : folded.laws) laws.push_back(&law);
+  write_file_atomically(folder / "laws.csv", machine::laws_text(laws));
+  write_file_atomically(folder / "factors.csv", machine::factors_text(laws));
+  write_file_atomically(folder / "intervals.csv", machine::spreads_text(spreads_of(folded, folds)));
+  write_file_atomically(folder / "kernels.csv", machine::kernels_text(laws));
+  if (!choices.empty()) write_file_atomically(folder / "choices.csv", machine::choices_text(choices));
+}
+
+// Every row: what it is of, its value, and what was predicted of it under each fold, in its unit.
+std::string rows_text(const Folded& folded, const std::vector<Fold>& folds) {
+  std::vector<Fold> all{Fold::kept, Fold::none};
+  all.insert(all.end(), folds.begin(), folds.end());
+  std::string text = "id,family,workload,machine,framework,precision,value";
+  for (const Fold fold : all) text += fmt::format(",{}", name_of(fold));
+  text += ",kind,reason\n";
+  const auto cell = [](std::string words) {
+    std::ranges::replace(words, ',', ';');
+    return words;
+  };
+  for (const FoldedCall& call : folded.calls) {
+    const TableCall& of = *call.of;
+    text += fmt::format("{},{},{},{},{},{},{:.6g}", cell(of.id), of.family, cell(of.model), of.machine,
+                        cell(of.software), of.precision, of.published);
+    for (const Fold fold : all) {
+      const double seconds = call.seconds[static_cast<std::size_t>(fold)];
+      text += seconds > 0 ? fmt::format(",{:.6g}", of.value_of(seconds)) : ",";
+    }
+    text += fmt::format(",{},{}\n", of.understood() ? cell(of.call.kinds.front()) : "", cell(of.reason));
+  }
+  return text;
+}
+
 }  // namespace
 
 std::vector<Fold> folds_from(const std::string& names) {
@@ -117,25 +162,20 @@ std::vector<Fold> folds_from(const std::string& names) {
   return folds;
 }
 
-TablesReport report_tables(const std::filesystem::path& folder, const std::vector<Fold>& folds, int threads,
-                           const std::filesystem::path& keep_in) {
-  const std::vector<TableCall> calls = read_calls(folder);
-  const Folded folded = fold_calls(calls, folds, threads);
-  if (!keep_in.empty()) {
-    std::vector<const machine::FittedLaws*> laws;
-    for (const auto& [name, law] : folded.laws) laws.push_back(&law);
-    write_file_atomically(keep_in / "laws.csv", machine::laws_text(laws));
-    write_file_atomically(keep_in / "factors.csv", machine::factors_text(laws));
-    write_file_atomically(keep_in / "intervals.csv", machine::spreads_text(spreads_of(folded, folds)));
-    write_file_atomically(keep_in / "kernels.csv", machine::kernels_text(laws));
-  }
-  TablesReport report{.rows = calls.size(),
-                      .understood = static_cast<std::size_t>(std::ranges::count_if(
-                          calls, [](const TableCall& call) { return call.understood(); })),
-                      .folds = folds,
-                      .families = errors_by_family(folded, folds),
-                      .reasons = reasons_of(calls)};
-  return report;
+TablesReport report_tables(const TablesSettings& settings) {
+  const std::vector<TableCall> calls = read_calls(settings.folder);
+  const Folded folded = fold_calls(calls, settings.folds, settings.threads);
+  std::vector<machine::Choice> choices;
+  if (settings.with_models) choices = choices_of(settings.folder, folded, settings.folds, settings.threads);
+  if (!settings.keep_in.empty()) keep_rates(folded, settings.folds, choices, settings.keep_in);
+  if (!settings.rows_in.empty()) write_file_atomically(settings.rows_in, rows_text(folded, settings.folds));
+  return {.rows = calls.size(),
+          .understood = static_cast<std::size_t>(
+              std::ranges::count_if(calls, [](const TableCall& call) { return call.understood(); })),
+          .folds = settings.folds,
+          .families = errors_by_family(folded, settings.folds),
+          .reasons = reasons_of(calls),
+          .choices = std::move(choices)};
 }
 
 std::string text_of(const TablesReport& report) {
@@ -161,9 +201,10 @@ one constant of a kind and a type, fitted on all rows. Below 3 % equal runs diff
 
 These are the laws of `machine/rates`, by which `superstep predict` answers for language models, networks of pictures and
 primitives of GPUs ([machines.md](machines.md#laws-of-few-constants)), with the intervals of the second table where they have
-20 cells: those of the model left out on a machine that was measured, of the machine left out on others. Workloads of the zoo
-go by the models of single machines, whose errors [machines.md](machines.md#what-the-errors-are) has. Constants of networks serve
-both of their families, which count them both; the last line counts them once.
+20 cells: those of the model left out on a machine that was measured, of the machine left out on others. Workloads of the zoo and
+model files go by the law of networks where the third table says that it is nearer, and by the models of single machines
+([machines.md](machines.md#what-the-errors-are)) elsewhere. Constants of networks serve both of their families, which count them both; the
+last line counts them once.
 
 {}
 The share of all rows near what was published, the median of predicted over published time (bias), and the factors on a predicted
@@ -174,6 +215,12 @@ between the factors of the other half of the cells.
 )",
                                  report.understood, report.rows, as_markdown(errors_table(report)),
                                  as_markdown(shares_table(report)));
+  if (!report.choices.empty())
+    text +=
+        "The law of networks, with the model or the machine left out of its fit, beside the models of single "
+        "machines, which none of\nthese rows is fitted to; factors that predictions are off by, means of "
+        "the logarithm:\n\n" +
+        as_markdown(choices_table(report)) + "\n";
   if (const std::string lost = beaten_by(report); !lost.empty())
     text += "Not better than the baseline:\n\n" + lost + "\n";
   text += "Rows that are not understood:\n\n| rows | why |\n|---|---|\n";

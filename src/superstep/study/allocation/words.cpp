@@ -142,7 +142,7 @@ page::Plot efficiency_plot(const AllocationSubject& subject) {
     if (line.x.size() > 1) plot.series.push_back(std::move(line));
   };
   add("strong: the same batch, shared", subject.strong);
-  add("weak: as many samples a unit", subject.weak);
+  add("weak: as many samples per unit", subject.weak);
   return plot;
 }
 
@@ -155,7 +155,7 @@ void add_subject(Document& document, const AllocationSubject& subject, int train
   document.table(request_header(), request_rows(subject, trainings));
   document.heading("Strong scaling: the batch of an update is shared");
   document.table(scaling_header(), scaling_rows(subject.strong));
-  document.heading("Weak scaling: as many samples a unit");
+  document.heading("Weak scaling: as many samples per unit");
   document.table(scaling_header(), scaling_rows(subject.weak));
   if (const page::Plot plot = efficiency_plot(subject); !plot.series.empty()) document.plot(plot);
 }

@@ -5,7 +5,7 @@ include(CMakePackageConfigHelpers)
 
 # The public headers and what they include; nothing else of the sources is installed.
 include(cmake/PublicHeaders.cmake)
-headers_behind(public_headers ${CMAKE_SOURCE_DIR} superstep/superstep.h superstep/bsp.h superstep/c_api.h)
+headers_behind(public_headers ${CMAKE_SOURCE_DIR} superstep/superstep.h superstep/bsp.h superstep/c_api.h superstep/operator.h)
 foreach(header IN LISTS public_headers)
   file_of_header(file ${CMAKE_SOURCE_DIR} ${header})
   get_filename_component(header_folder ${header} DIRECTORY)

@@ -125,6 +125,9 @@ typedef struct superstep_trainer_settings {
 #define SUPERSTEP_TRAINER_SETTINGS_INIT \
   { sizeof(superstep_trainer_settings), 0, 0.0 }
 
+/* Makes operators of a shared library known (superstep/operator.h); before models with them are opened. */
+superstep_status superstep_load_operators(const char* library);
+
 /* The name of a workload, or an ONNX file. Settings may be null. */
 superstep_status superstep_model_open(const char* what, const superstep_model_settings* settings,
                                       superstep_model** model);

@@ -31,7 +31,10 @@
 
 namespace superstep {
 
-std::string version();               // "0.2.0"
+std::string version();  // "0.2.0"
+// Makes operators of a shared library of yours known (superstep/operator.h), for as long as the program
+// lives; before models with them are opened. Throws Error: not_found, bad_file, invalid_argument.
+void load_operators(const std::filesystem::path& library);
 std::vector<std::string> zoo();      // names of the workloads that Model() knows
 std::vector<std::string> targets();  // where models run: "cpu", ...
 

@@ -17,6 +17,7 @@ NB_MODULE(_core, module) {
   python::bind_force_fields(module);
   python::bind_machine(module);
   module.def("version", superstep::version);
+  module.def("load_operators", [](const std::string& library) { superstep::load_operators(library); });
   module.def("zoo", superstep::zoo);
   module.def("targets", superstep::targets);
 }

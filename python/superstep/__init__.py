@@ -15,7 +15,7 @@ from .errors import (BadFile, BadGraph, CopyWarning, Diverged, Error, InputOutpu
 from .force_field import ForceField, Forces
 from .laboratory import (Page, Quantity, Result, advise, baseline, bench, generate, infer, machines, predict, profile, records,
                          workloads)
-from .models import Model, Plan, Port, Session, Trainer, load, targets, version, zoo
+from .models import Model, Plan, Port, Session, Trainer, load, load_operators, targets, version, zoo
 from .training import Event, TrainingResult, train
 
 __version__ = version()
@@ -23,7 +23,7 @@ __version__ = version()
 __all__ = ["BadFile", "BadGraph", "CopyWarning", "Diverged", "Error", "Event", "ForceField", "Forces", "InputOutput", "Internal", "Interrupted",
            "InvalidArgument", "Model", "NotFound", "OutOfMemory", "Page", "Plan", "Port", "Quantity", "Result", "Session",
            "Trainer", "TrainingResult", "Unsupported", "advise", "baseline", "bench", "generate", "infer", "load", "machines",
-           "predict", "profile", "records", "targets", "train", "version", "workloads", "zoo"]
+           "load_operators", "predict", "profile", "records", "targets", "train", "version", "workloads", "zoo"]
 
 
 def __getattr__(name: str) -> object:

@@ -33,6 +33,19 @@ def zoo() -> list[str]:
     return _core.zoo()
 
 
+def load_operators(library: PathLike) -> None:
+    """Makes operators of a shared library known (docs/custom-operators.md), for as long as the process lives; before models with
+    them are opened.
+
+    Args:
+        library: a file that exports ``superstep_operators()`` as ``superstep/operator.h`` says. It runs as your own code.
+
+    Raises:
+        NotFound, BadFile, InvalidArgument: there is no such file, it is no such library, or describes an operator wrongly.
+    """
+    _core.load_operators(path_of(library, "library"))
+
+
 def targets() -> list[str]:
     """Where models run: ``"cpu"``, ``"reference"``, machines that are executed cycle by cycle, devices behind plug-ins
     (``"cuda"``, ``"cuda:1"``, ``"tpu"``, ...)."""

@@ -36,6 +36,13 @@ superstep_status give_ports(superstep_model* model, PortList superstep_model::*l
 
 }  // namespace
 
+superstep_status superstep_load_operators(const char* library) {
+  return guarded([&] {
+    require(library, "library");
+    load_operators(library);
+  });
+}
+
 superstep_status superstep_model_open(const char* what, const superstep_model_settings* settings,
                                       superstep_model** model) {
   return guarded([&] {

@@ -3,6 +3,7 @@
 
 #include "superstep/api/compiled.h"
 #include "superstep/base/progress.h"
+#include "superstep/op/custom/operator_library.h"
 #include "superstep/run/train/run_directory.h"
 #include "superstep/run/train/train.h"
 #include "superstep/run/train/train_observer.h"
@@ -107,6 +108,8 @@ const char* name_of(TrainingEvent::Kind kind) {
 }
 
 std::string version() { return SUPERSTEP_VERSION; }
+
+void load_operators(const std::filesystem::path& library) { op::load_operators(library); }
 
 std::vector<std::string> zoo() {
   std::vector<std::string> names;

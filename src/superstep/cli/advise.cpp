@@ -156,6 +156,7 @@ void declare_advise(CLI::App& command) {
   add_input_type_option(command, a->input_type);
   add_set_option(command, a->settings.model.model_options);
   add_bound_option(command, a->settings.model.bounds);
+  add_operators_option(command);
   add_shape_option(command, a->settings.model.shapes);
   command.add_option("--loss", a->settings.model.loss,
                      "the loss by which a model file is trained: superstep train --help");

@@ -314,6 +314,7 @@ void declare_what(CLI::App& command, Arguments& a) {
 
 void declare_files(CLI::App& command, Arguments& a) {
   add_bound_option(command, a.bounds);
+  add_operators_option(command);
   add_shape_option(command, a.shapes);
   command.add_option("--loss", a.loss, "loss by which a model file is trained (default: mse)")
       ->type_name("LOSS");

@@ -157,6 +157,7 @@ void declare_compile(CLI::App& command) {
       ->capture_default_str();
   add_set_option(command, request.model_options);
   add_bound_option(command, request.bounds);
+  add_operators_option(command);
   add_shape_option(command, request.shapes);
   add_loss_option(command, request.loss);
   command.footer(fmt::format("Devices: {}\n{}", device_names(), footer));

@@ -123,6 +123,7 @@ void declare_graph(CLI::App& command) {
       ->type_name("FILE");
   add_set_option(command, request.model_options);
   add_bound_option(command, request.bounds);
+  add_operators_option(command);
   add_shape_option(command, request.shapes);
   add_loss_option(command, request.loss);
   command.footer(examples);

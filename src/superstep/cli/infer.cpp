@@ -260,6 +260,7 @@ void declare_infer(CLI::App& command) {
                "be repeated",
                "NAME");
   add_bound_option(command, settings.bounds);
+  add_operators_option(command);
   add_shape_option(command, settings.shapes);
   command
       .add_option(

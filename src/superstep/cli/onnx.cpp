@@ -279,6 +279,7 @@ void declare_check(CLI::App& app) {
       app.add_subcommand("check", "what a file holds, and everything in it that is not supported");
   command->add_option("file", arguments->file, "an ONNX file")->required();
   add_bound_option(*command, arguments->bounds);
+  add_operators_option(*command);
   command
       ->add_option("--shape", arguments->shapes,
                    "extents of an input, as in x=1,3,224,224; -1: as the file says")

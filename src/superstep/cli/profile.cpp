@@ -239,6 +239,7 @@ void declare_profile(CLI::App& command) {
   add_set_option(command, request.model_options);
   add_data_option(command, "--data", arguments->data, "the data; without them they are generated");
   add_bound_option(command, request.bounds);
+  add_operators_option(command);
   add_shape_option(command, request.shapes);
   add_chip_options(command, arguments->chips);
   command

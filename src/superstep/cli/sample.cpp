@@ -275,6 +275,7 @@ void declare_model(CLI::App& command, Arguments& arguments) {
                   "loss of a model file: mse, l1, cross_entropy; per output: mse:position,l1:width")
       ->type_name("LOSS");
   add_bound_option(command, model.bounds);
+  add_operators_option(command);
   add_shape_option(command, model.shapes);
   add_freeze_option(command, model.freeze);
   add_set_option(command, model.model_options);

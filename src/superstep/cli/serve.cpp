@@ -17,6 +17,7 @@
 #include "superstep/cli/serve/outcome.h"
 #include "superstep/cli/serve/stream.h"
 #include "superstep/cli/shared/heeded_options.h"
+#include "superstep/cli/shared/model_options.h"
 #include "superstep/cli/shared/outcome.h"
 #include "superstep/target/pjrt/pjrt.h"
 #include "superstep/target/target.h"
@@ -209,6 +210,7 @@ void declare_serve(CLI::App& command) {
           "shape of a model file's input or value of a symbol: x=1,3,224,224 or batch=4; may be repeated")
       ->type_name("NAME=N,...")
       ->allow_extra_args(false);
+  add_operators_option(command);
   declare_queue(command, *a);
   declare_stream(command, *a);
   declare_learning(command, *a);

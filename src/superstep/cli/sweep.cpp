@@ -103,6 +103,7 @@ void declare_sweep(CLI::App& command) {
   add_input_type_option(command, a->input_type);
   add_set_option(command, a->settings.model.model_options);
   add_bound_option(command, a->settings.model.bounds);
+  add_operators_option(command);
   add_shape_option(command, a->settings.model.shapes);
   command.add_flag("--all", a->all, "every configuration, in the order of the grid");
   command.footer(footer);

@@ -345,6 +345,7 @@ void declare_model(CLI::App& command, run::TrainSettings& settings) {
           "what a model file is judged by: r2,mae, f1:mask ... (docs/losses.md; default: those of its loss)")
       ->type_name("NAME,...");
   add_bound_option(command, settings.bounds);
+  add_operators_option(command);
   add_shape_option(command, settings.shapes);
   add_train_option(command, settings.train);
   add_freeze_option(command, settings.freeze);

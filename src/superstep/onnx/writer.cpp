@@ -146,6 +146,13 @@ int smallest_opset(const Graph& graph) {
   return opset;
 }
 
+// An operator of a library has its domain in front of its name here, and beside it in a file.
+std::string_view without_domain(std::string_view op) {
+  const std::string_view domain = op::traits_of(op).domain;
+  const bool in_front = !domain.empty() && op.size() > domain.size() && op.starts_with(domain);
+  return in_front ? op.substr(domain.size() + 1) : op;
+}
+
 std::set<std::string_view> other_domains(const Graph& graph) {
   std::set<std::string_view> domains;
   for (const Node& node : graph.nodes()) domains.insert(op::traits_of(node.op).domain);
@@ -284,7 +291,7 @@ class GraphWriter {
       message.text(node_field::output, output.valid() ? name_of(output) : "");
     message.text(node_field::name, unique_name(node));
     const std::string_view own = own_function(node.op);
-    message.text(node_field::op_type, own.empty() ? std::string_view(node.op) : own);
+    message.text(node_field::op_type, own.empty() ? without_domain(node.op) : own);
     if (!own.empty()) message.text(node_field::domain, own_domain);
     for (const auto& [name, value] : node.attributes)
       if (const auto written = attribute_for(one_, node, name, value, options_.opset))

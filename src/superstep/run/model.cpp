@@ -92,6 +92,7 @@ std::shared_ptr<const UserModel> open_user_model(const TrainSettings& settings) 
                         .validation = settings.validation,
                         .allow_not_finite = settings.allow_nan,
                         .skip_broken = settings.skip_broken,
+                        .folds = settings.folds,
                         .crop = settings.crop});
 }
 

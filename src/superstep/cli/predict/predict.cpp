@@ -562,6 +562,7 @@ void declare_predict(CLI::App& command) {
   add_input_type_option(command, a->input_type);
   add_shape_option(command, a->shapes);
   add_bound_option(command, a->bounds);
+  add_operators_option(command);
   declare_flags(command, a);
   add_set_option(command, a->settings);
   command.footer(footer);

@@ -5,12 +5,27 @@
 #include <string>
 #include <vector>
 
+#include "superstep/op/custom/operator_library.h"
+
 namespace superstep::cli {
 
 // A value of an option that may be repeated, where the next word is an argument of its own.
 inline CLI::Option* add_repeated(CLI::App& command, const char* name, std::vector<std::string>& values,
                                  const char* help, const char* value) {
   return command.add_option(name, values, help)->type_name(value)->allow_extra_args(false);
+}
+
+// Loaded as soon as it is read: what follows on the line may be checked against it.
+inline void add_operators_option(CLI::App& command) {
+  command
+      .add_option_function<std::vector<std::string>>(
+          "--operators",
+          [](const std::vector<std::string>& libraries) {
+            for (const std::string& library : libraries) op::load_operators(library);
+          },
+          "a shared library with operators of your own (docs/custom-operators.md); may be repeated")
+      ->type_name("FILE")
+      ->allow_extra_args(false);
 }
 
 inline void add_bound_option(CLI::App& command, std::vector<std::string>& bounds) {

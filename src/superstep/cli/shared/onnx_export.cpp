@@ -74,6 +74,7 @@ void declare_onnx_export(CLI::App& command) {
   command.add_option("--loss", model.loss, "loss of a model file: mse, l1, huber, cross_entropy, value")
       ->type_name("LOSS");
   add_bound_option(command, model.bounds);
+  add_operators_option(command);
   add_shape_option(command, model.shapes);
   add_train_option(command, model.train);
   add_freeze_option(command, model.freeze);

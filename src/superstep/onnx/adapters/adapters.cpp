@@ -7,6 +7,7 @@
 #include "superstep/base/text.h"
 #include "superstep/onnx/own_functions.h"
 #include "superstep/op/core/definition.h"
+#include "superstep/op/custom/operator_library.h"
 
 namespace superstep::onnx {
 namespace {
@@ -42,6 +43,17 @@ constexpr Domain domains[] = {
 };
 
 std::vector<Var> take_over(NodeImport& node) { return node.pass(); }
+
+// An operator of a user's library, with the attributes that it says it has.
+std::vector<Var> take_custom(NodeImport& node) {
+  const std::string name = op::custom_name(node.domain, node.op);
+  const std::vector<std::string> known = split(op::traits_of(name).attributes, ' ');
+  for (const auto& [attribute, value] : node.attributes)
+    if (std::ranges::find(known, attribute) == known.end())
+      refuse_node(fmt::format("has an attribute '{}', which {} does not take", attribute, name),
+                  unknown_name_hint(attribute, known));
+  return node.pass(name);
+}
 
 struct Reason {
   std::string_view op, why;
@@ -87,7 +99,8 @@ std::string misspelt(std::string_view op) {
 Adapt find_adapter(std::string_view domain, std::string_view op, std::int64_t opset) {
   for (const Domain& candidate : domains)
     if (candidate.name == domain) return find_in(candidate, op, opset);
-  return nullptr;
+  const op::Definition* custom = op::find(op::custom_name(domain, op));
+  return custom && custom->traits.domain == domain ? take_custom : nullptr;
 }
 
 bool takes_sequences(std::string_view domain, std::string_view op) {
@@ -102,7 +115,10 @@ std::string reason_without_adapter(std::string_view domain, std::string_view op)
   const bool known_domain =
       std::ranges::any_of(domains, [&](const Domain& candidate) { return candidate.name == domain; });
   if (!known_domain)
-    return fmt::format("domain '{}' is not known, and the model has no function of this name", domain);
+    return fmt::format(
+        "domain '{}' is not known, and the model has no function of this name: a library of "
+        "yours may have it (--operators)",
+        domain);
   return fmt::format("there is no such operator here{}", domain.empty() ? misspelt(op) : "");
 }
 

@@ -377,6 +377,7 @@ class Importer {
                               CallAttributes attributes, Scope& scope) {
     NodeImport imported{.emitter = emitter_,
                         .op = node.op_type,
+                        .domain = node.domain,
                         .opset = opset,
                         .inputs = std::move(inputs),
                         .wanted = {},

@@ -24,7 +24,7 @@ struct AlreadyReported {};
 
 struct NodeImport {
   Emitter& emitter;
-  std::string_view op;
+  std::string_view op, domain;
   std::int64_t opset = 0;
   std::vector<Var> inputs;                              // invalid: left out
   std::vector<bool> wanted;                             // by output: false where left out

@@ -437,7 +437,8 @@ std::int64_t UserModel::usual_batch() const {
     if (const data::SourceArray* array = array_for(source_.get(), inputs_[i].name, inputs_.size() == 1);
         array && inputs_[i].batched && !array->single) {
       const std::int64_t training =
-          data::training_rows(*source_, array->rows, ArrayTaskSpec().training_share);
+          settings_.folds > 1 ? array->rows - (array->rows + settings_.folds - 1) / settings_.folds
+                              : data::training_rows(*source_, array->rows, ArrayTaskSpec().training_share);
       return std::clamp<std::int64_t>(training, 1, default_batch);
     }
   return default_batch;

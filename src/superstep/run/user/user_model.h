@@ -38,6 +38,7 @@ struct UserModelSettings {
   std::filesystem::path validation = {};  // the same of the samples that validate; empty: a fifth of `data`
   bool allow_not_finite = false;          // NaN and infinities in arrays that are trained on
   bool skip_broken = false;               // samples that cannot be read are left out
+  int folds = 0;                          // parts of the data, of which one validates; 0: a fifth does
   bool crop = false;                      // of larger pictures than the model takes the middle is taken
 };
 

@@ -1,11 +1,15 @@
 // superstep study, as a user has it: killed at any moment it goes on, and what was measured once stays.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstdlib>
 #include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
+#include "superstep/base/text.h"
 #include "tests/cli/program.h"
 #include "tests/contains.h"
 #include "tests/scratch.h"
@@ -94,6 +98,57 @@ TEST(StudyKills, DoNotChangeAPageThatIsDone) {
   EXPECT_EQ(content_of(folder / "s/index.html"), page);
   EXPECT_EQ(content_of(folder / "s/results.json"), results);
 }
+
+// Of data/published: what each row states, by its name. Columns before the note hold no commas of their own.
+std::map<std::string, double> published_values() {
+  std::map<std::string, double> values;
+  for (const char* const name : {"results.csv", "further.csv"}) {
+    std::ifstream file(fs::path(SUPERSTEP_SOURCE) / "data/published" / name);
+    for (std::string line; std::getline(file, line);) {
+      const std::vector<std::string> cells = split(line, ',');
+      constexpr std::size_t value = 15;  // of the columns
+      if (!line.starts_with('#') && cells.size() > value && cells[value] != "value")
+        values[cells[0]] = std::strtod(cells[value].c_str(), nullptr);
+    }
+  }
+  return values;
+}
+
+std::vector<std::string> names_of_studies() {
+  std::vector<std::string> names;
+  std::ifstream file(fs::path(SUPERSTEP_SOURCE) / "studies/ORDER");
+  for (std::string name; std::getline(file, name);)
+    if (!name.empty()) names.push_back(name);
+  return names;
+}
+
+class EveryStudy : public ::testing::TestWithParam<std::string> {};
+
+// In a moment: one command, where it measures anything, and all predictions.
+TEST_P(EveryStudy, RunsAndSaysWhatIsPublished) {
+  static const std::map<std::string, double> values = published_values();
+  const ScratchFolder folder;
+  const Outcome outcome =
+      run_program(folder / "", "study " + GetParam() + " --minutes 0.0001 --out s --quiet --threads 1");
+  ASSERT_EQ(outcome.code, 0) << outcome.errors;
+  const json report = json::parse(content_of(folder / "s/results.json"));
+  const std::string page = content_of(folder / "s/index.html");
+  std::size_t published = 0;
+  for (const json& cell : report["cells"]) {
+    if (cell["published"].is_null()) continue;
+    ++published;
+    const std::string name = cell["cell"];
+    ASSERT_TRUE(values.contains(name)) << name;
+    EXPECT_EQ(cell["published"]["value"].get<double>(), values.at(name)) << name;
+    EXPECT_TRUE(contains(page, "<td>" + name + "</td>"));
+  }
+  EXPECT_GT(published, 0U);
+}
+INSTANTIATE_TEST_SUITE_P(, EveryStudy, ::testing::ValuesIn(names_of_studies()), [](const auto& each) {
+  std::string name = each.param;
+  std::ranges::replace(name, '-', '_');
+  return name;
+});
 
 TEST(StudyAllocation, IsWrittenBesideThePageOrRefused) {
   const ScratchFolder folder;

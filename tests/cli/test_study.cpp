@@ -1,11 +1,15 @@
 // superstep study, as a user has it: killed at any moment it goes on, and what was measured once stays.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstdlib>
 #include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
+#include "superstep/base/text.h"
 #include "tests/cli/program.h"
 #include "tests/contains.h"
 #include "tests/scratch.h"
@@ -95,6 +99,59 @@ TEST(StudyKills, DoNotChangeAPageThatIsDone) {
   EXPECT_EQ(content_of(folder / "s/results.json"), results);
 }
 
+// Of data/published: what each row states, by its name. Columns before the note hold no commas of their own.
+std::map<std::string, double> published_values() {
+  std::map<std::string, double> values;
+  for (const char* const name : {"results.csv", "further.csv"}) {
+    std::ifstream file(fs::path(SUPERSTEP_SOURCE) / "data/published" / name);
+    for (std::string line; std::getline(file, line);) {
+      const std::vector<std::string> cells = split(line, ',');
+      constexpr std::size_t value = 15;  // of the columns
+      if (!line.starts_with('#') && cells.size() > value && cells[value] != "value")
+        values[cells[0]] = std::strtod(cells[value].c_str(), nullptr);
+    }
+  }
+  return values;
+}
+
+std::vector<std::string> names_of_studies() {
+  std::vector<std::string> names;
+  std::ifstream file(fs::path(SUPERSTEP_SOURCE) / "studies/ORDER");
+  for (std::string name; std::getline(file, name);)
+    if (!name.empty()) names.push_back(name);
+  return names;
+}
+
+class EveryStudy : public ::testing::TestWithParam<std::string> {};
+
+// In a moment: one command, where it measures anything, and all predictions.
+TEST_P(EveryStudy, RunsAndSaysWhatIsPublished) {
+  static const std::map<std::string, double> values = published_values();
+  const ScratchFolder folder;
+  const Outcome outcome =
+      run_program(folder / "", "study " + GetParam() + " --minutes 0.0001 --out s --quiet --threads 1");
+  ASSERT_EQ(outcome.code, 0) << outcome.errors;
+  const json report = json::parse(content_of(folder / "s/results.json"));
+  const std::string page = content_of(folder / "s/index.html");
+  std::size_t published = 0;
+  for (const json& cell : report["cells"]) {
+    if (cell["published"].is_null()) continue;
+    ++published;
+    const std::string name = cell["cell"];
+    ASSERT_TRUE(values.contains(name)) << name;
+    EXPECT_EQ(cell["published"]["value"].get<double>(), values.at(name)) << name;
+    EXPECT_TRUE(contains(page, "<td>" + name + "</td>"));
+  }
+  if (published == 0) {
+    EXPECT_TRUE(contains(page, "Nothing is published in numbers: "));
+  }
+}
+INSTANTIATE_TEST_SUITE_P(, EveryStudy, ::testing::ValuesIn(names_of_studies()), [](const auto& each) {
+  std::string name = each.param;
+  std::ranges::replace(name, '-', '_');
+  return name;
+});
+
 TEST(StudyAllocation, IsWrittenBesideThePageOrRefused) {
   const ScratchFolder folder;
   std::ofstream(folder / "my.toml") << study;
@@ -117,6 +174,26 @@ TEST(StudyQuality, RefusesWhatCannotBeTrainedIn) {
   EXPECT_EQ(outcome.code, 2);
   EXPECT_TRUE(contains(outcome.errors, "f16 is for inference"));
   EXPECT_FALSE(fs::exists(folder / "q"));
+}
+
+// Its trainings go on with their bits, and what follows from them is the same.
+TEST(StudyQuality, GoesOnWhereItWasKilled) {
+  const ScratchFolder folder;
+  const std::string call =
+      "study quality mlp --until rmse=0.4 --batch 32,128 --samples 1500 --epochs 20 --seeds 2 --on a100-40gb "
+      "--quiet --out ";
+  ASSERT_EQ(run_program(folder / "", call + "whole").code, 0);
+  int kills = 0;
+  for (const char* const after : {"0.1", "0.25", "0.15", "0.4"})
+    kills += run_program(folder / "", call + "s", std::string("timeout -s KILL ") + after).code != 0 ? 1 : 0;
+  EXPECT_GE(kills, 1);
+  ASSERT_EQ(run_program(folder / "", call + "s").code, 0);
+  const auto without_clock = [&](const char* name) {
+    json report = json::parse(content_of(folder / (std::string(name) + "/results.json")));
+    for (json& training : report["trainings"]) training.erase("seconds");
+    return report;
+  };
+  EXPECT_EQ(without_clock("s"), without_clock("whole"));
 }
 
 // Trained, its noise measured, and machines ranked by it.

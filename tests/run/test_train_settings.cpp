@@ -34,6 +34,8 @@ const TrainSettings unusual{.workload = "model.onnx",
                             .crop = true,
                             .tokenizer = "vocab.txt",
                             .samples = 1234567890123,
+                            .folds = 7,
+                            .fold = 3,
                             .batch = 7,
                             .micro_batch = 3,
                             .replicas = 9,
@@ -42,6 +44,7 @@ const TrainSettings unusual{.workload = "model.onnx",
                             .memory_limit = 1LL << 40,
                             .epochs = 0.1,
                             .steps = 11,
+                            .stop_after = 1.5,
                             .until = Until{"r2", 1.0 / 3},
                             .optimizer = "adamw",
                             .learning_rate = 1e-5,
@@ -69,7 +72,7 @@ TEST(TrainSettingsFile, OlderFilesAreRead) {
   json older = to_json(unusual);
   for (const char* later :
        {"shapes", "train", "freeze", "loss", "metrics", "loss_scale", "memory_limit", "batch_norm_span",
-        "recipe", "gradient", "weights", "schedule", "patience", "monitor", "average", "devices", "shard"})
+        "recipe", "gradient", "weights", "schedule", "patience", "monitor", "average", "devices", "shard", "folds", "fold", "stop_after"})
     older.erase(later);
   const TrainSettings found = train_settings_from_json(older);
   EXPECT_TRUE(found.shapes.empty() && found.train.empty() && found.freeze.empty() && found.loss.empty());
@@ -77,6 +80,8 @@ TEST(TrainSettingsFile, OlderFilesAreRead) {
   EXPECT_EQ(found.recipe, "quick");
   EXPECT_EQ(found.batch_norm_span, 1);
   EXPECT_EQ(found.devices, 1);
+  EXPECT_EQ(found.folds + found.fold, 0);
+  EXPECT_EQ(found.stop_after, 0);
   EXPECT_FALSE(found.divide_parameters);
   EXPECT_EQ(found.gradient, "reverse");
 }
@@ -114,7 +119,10 @@ TEST(TrainSettingsFile, WhatIsMissingOrOfAnotherKindIsRefused) {
 }
 
 TEST(Extensions, ChangeWhatTheySayAndNothingElse) {
-  EXPECT_EQ(to_json(extended(unusual, {})), to_json(unusual));
+  TrainSettings whole = unusual;  // who goes on goes to the end, unless a stop is given anew
+  whole.stop_after = 0;
+  EXPECT_EQ(to_json(extended(unusual, {})), to_json(whole));
+  EXPECT_EQ(extended(unusual, {.stop_after = 2.5}).stop_after, 2.5);
   const TrainSettings longer = extended(unusual, {.epochs = 5, .steps = {}, .until = {}, .replicas = {}});
   EXPECT_EQ(longer.epochs, 5);
   EXPECT_EQ(longer.steps, 0) << "epochs lift a limit of steps";
@@ -122,7 +130,7 @@ TEST(Extensions, ChangeWhatTheySayAndNothingElse) {
       extended(unusual, {.epochs = 5, .steps = 99, .until = Until{"mse", 2}, .replicas = 2});
   EXPECT_EQ(both.steps, 99);
   EXPECT_EQ(both.until, (Until{"mse", 2}));
-  json expected = to_json(unusual);
+  json expected = to_json(whole);
   expected.update(
       json{{"epochs", 5.0}, {"steps", 99}, {"replicas", 2}, {"until", to_json(both).at("until")}});
   EXPECT_EQ(to_json(both), expected);
@@ -136,14 +144,15 @@ TEST(Extensions, WhatARunIsIsRefusedByName) {
                              "--optimizer",   "--loss",         "--shape",    "--learning-rate",
                              "--schedule",    "--patience",     "--monitor",  "--ema",
                              "--seed",        "--set",          "--gradient", "--batch-norm-span",
-                             "--no-augment"}) {
+                             "--no-augment",  "--folds"}) {
     const std::vector<std::string> given{option};
     expect_error(ErrorCode::invalid_argument, {option, "that cannot change", "what can change is"},
                  [&] { refuse_changes(kept, unusual, given, "run"); });
     EXPECT_NO_THROW(refuse_changes(kept, kept, given, "run")) << option;
     EXPECT_NO_THROW(refuse_changes(unusual, unusual, given, "run")) << option;
   }
-  const std::vector<std::string> free{"--epochs", "--steps", "--until", "--threads", "--checkpoint-seconds"};
+  const std::vector<std::string> free{"--epochs", "--steps",   "--stop-after",
+                                      "--until",  "--threads", "--checkpoint-seconds"};
   EXPECT_NO_THROW(refuse_changes(kept, unusual, free, "run"));
 }
 

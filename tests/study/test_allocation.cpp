@@ -41,6 +41,10 @@ TEST(Allocations, CountUnitHours) {
   EXPECT_DOUBLE_EQ(subject.strong[0].efficiency, 1);
   for (const ScalingPoint& point : subject.strong) {
     if (!point.step.value) continue;
+    EXPECT_DOUBLE_EQ(point.samples, static_cast<double>(subject.batch))
+        << "an update of another batch is another training";
+    EXPECT_NEAR(point.throughput, point.samples / *point.step.value, 1e-6 * point.throughput);
+    EXPECT_LT(point.efficiency, 1.01);
     EXPECT_LT(point.step.low, *point.step.value);
     EXPECT_GT(point.step.high, *point.step.value);
     EXPECT_GT(point.memory, 0);

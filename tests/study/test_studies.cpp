@@ -112,6 +112,15 @@ TEST(Studies, SayWhatIsPublished) {
   }
 }
 
+// A row that no page shows is of no use to anybody.
+TEST(Studies, ShowEveryRowThatIsPublished) {
+  std::set<std::string> shown;
+  for (const Study& study : studies()) shown.insert(study.published.begin(), study.published.end());
+  for (const lab::PublishedTable* table : {&lab::published_results(), &lab::further_published()})
+    for (std::size_t row = 0; row < table->rows(); ++row)
+      EXPECT_TRUE(shown.contains(table->text(row, "id"))) << table->text(row, "id");
+}
+
 TEST(Studies, PlanCommandsThatSayTheBatch) {
   const Study study = parse_study(good, "a.toml");
   const Cells cells = cells_of(study);

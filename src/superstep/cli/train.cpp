@@ -281,9 +281,9 @@ void declare_lengths(CLI::App& command, Arguments& arguments) {
       ->type_name("METRIC=VALUE");
   command.add_option("--samples", settings.samples, "use so many samples")->type_name("N")->check(positive());
   command
-      .add_option("--folds", settings.folds,
-                  "cross validation: divide the data into so many parts and train once for each, which "
-                  "validates; the mean and its error")
+      .add_option(
+          "--folds", settings.folds,
+          "cross validation: so many trainings, each without another part of the data, and their mean")
       ->type_name("N")
       ->check(CLI::Range(2, 1000));
 }

@@ -44,11 +44,15 @@ void of_predictions(const Report& report, const std::vector<std::string>& varyin
                     report.cells.text(cell, "unit")));
   }
   if (both == 0) return;
-  said.push_back(
-      fmt::format("Of {}, {} inside the intervals of the predictions, which are meant to hold 80 %.",
-                  counted(both, "published value", "published values"),
-                  inside == both ? (both == 1 ? "which lies" : "all lie")
-                                 : fmt::format("{} {}", inside, inside == 1 ? "lies" : "lie")));
+  if (both == 1)
+    said.push_back(fmt::format(
+        "The one published value lies {} the interval of its prediction, which is meant to hold 80 %.",
+        inside == 1 ? "inside" : "outside"));
+  else
+    said.push_back(fmt::format(
+        "Of {} published values, {} inside the intervals of the predictions, which are meant to hold "
+        "80 %.",
+        both, inside == both ? "all lie" : fmt::format("{} {}", inside, inside == 1 ? "lies" : "lie")));
   std::ranges::sort(outside);
   for (const auto& [error, words] : outside) said.push_back("Outside: " + words + ".");
 }

@@ -39,10 +39,8 @@ void keep_batch(lab::QualityCurve& curve, std::int64_t batch) {
 
 void add_quality_option(CLI::App& command, QualityChoice& choice) {
   command
-      .add_option(
-          "--quality", choice.path,
-          "measured steps to a target, for time-to-quality, cost and energy of a training: folder or "
-          "results.json of superstep study quality, or none (default: study/quality-NAME, where it is)")
+      .add_option("--quality", choice.path,
+                  "folder of study quality, whose measured steps count, or none (default: its usual one)")
       ->type_name("PATH");
 }
 

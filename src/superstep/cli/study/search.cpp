@@ -246,8 +246,7 @@ void take_own_options(CLI::App& command, Arguments& a) {
     if (CLI::Option* const found = command.get_option_no_throw(option)) command.remove_option(found);
   command
       .add_option("--set", a.varied,
-                  "an option of superstep train, or of the model, and what is tried: a range, on a "
-                  "logarithm with :log, or choices; may be repeated")
+                  "option of superstep train, or of the model, and what is tried; may be repeated")
       ->type_name("NAME=LOW..HIGH[:log]|NAME=A,B")
       ->allow_extra_args(false);
   command.add_option("--trials", a.trials, "how many are drawn")
@@ -260,12 +259,15 @@ void take_own_options(CLI::App& command, Arguments& a) {
       ->type_name("N")
       ->check(positive());
   command
-      .add_option("--metric", a.metric, "that trials are judged by (default: that of --until, or the first)")
+      .add_option("--metric", a.metric,
+                  "quality that trials are judged by (default: that of --until, or the first)")
       ->type_name("METRIC");
-  command.add_option("--epochs", a.epochs, "of a trial that is trained to the end (default: the recipe's)")
+  command
+      .add_option("--epochs", a.epochs,
+                  "passes over the data of a trial that is trained to the end (default: the recipe's)")
       ->type_name("N")
       ->check(positive());
-  command.add_option("--least-epochs", a.least_epochs, "before a trial is cut short")
+  command.add_option("--least-epochs", a.least_epochs, "epochs before a trial is cut short")
       ->type_name("N")
       ->check(CLI::Range(1, 1'000'000))
       ->capture_default_str();

@@ -176,15 +176,14 @@ void declare_study(CLI::App& command) {
       ->type_name("KIND")
       ->check(CLI::IsMember({"allocation"}));
   auto* const asked = command.get_option("--report");
-  command.add_option("--trainings", arguments->trainings, "of --report: how many are asked for")
+  command.add_option("--trainings", arguments->trainings, "trainings that --report asks for")
       ->type_name("N")
       ->check(CLI::Range(1, 1'000'000))
       ->needs(asked)
       ->capture_default_str();
   command
-      .add_option(
-          "--training-samples", arguments->training_samples,
-          "of --report: that a training sees (default: its recipe's epochs, or what quality measured)")
+      .add_option("--training-samples", arguments->training_samples,
+                  "samples that a training of --report sees (default: as its recipe says, or measured)")
       ->type_name("N")
       ->check(positive())
       ->needs(asked);

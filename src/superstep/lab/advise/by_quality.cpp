@@ -13,9 +13,7 @@
 #include "superstep/base/progress.h"
 #include "superstep/base/text.h"
 #include "superstep/base/thread_pool.h"
-#include "superstep/lab/graphs_by_batch.h"
-#include "superstep/lab/question.h"
-#include "superstep/machine/configuration/resolve.h"
+#include "superstep/lab/advise/shared_batch.h"
 #include "superstep/record/member.h"
 #include "superstep/run/model.h"
 
@@ -115,27 +113,16 @@ class Ranking {
     return found == settings_.powers.end() ? machine.value("power") : found->second;
   }
 
-  machine::Question question(const QualityPoint& point, const std::string& precision, int units) const {
-    machine::Question asked = question_of(model_, true);
-    asked.stated.precision = precision;
-    asked.stated.global_batch = point.batch;
-    asked.stated.units = asked.stated.replicas = units;
-    asked.stated.micro_batch = point.batch / units;
-    asked.stated.accumulate = 1;
-    asked.stated.input_bytes = settings_.input_bytes;
-    return asked;
-  }
-
   void add(QualityAdvice& advice, const QualityPoint& point, const std::string& precision, int units) {
     if (point.batch % units != 0) return;
     try {
-      const machine::Answer found =
-          machine::answer(advice.machine, question(point, precision, units),
-                          [&](std::int64_t batch) -> const graph::Graph& { return graphs_.at(batch); });
-      if (!found.prediction.unsupported.empty())
-        throw Error(ErrorCode::unsupported, "no cost model for " + join(found.prediction.unsupported, ", "));
-      if (!found.prediction.fits) throw Error(ErrorCode::unsupported, "it does not fit");
-      advice.options.push_back(option(advice.machine, point, precision, units, found.prediction));
+      const machine::Prediction prediction = predict_shared(advice.machine, model_, graphs_,
+                                                            {.precision = precision,
+                                                             .batch = point.batch,
+                                                             .units = units,
+                                                             .input_bytes = settings_.input_bytes});
+      require_possible(prediction);
+      advice.options.push_back(option(advice.machine, point, precision, units, prediction));
     } catch (const Error& error) {
       if (error.code() == ErrorCode::interrupted) throw;
       advice.words = error.message();  // of the last; told where no option is left

@@ -84,13 +84,12 @@ void refuse_changes(const TrainSettings& kept, const TrainSettings& asked, std::
         workload::find_recipe(workload::find_workload(kept.workload), kept.recipe), asked.model_options);
   for (const auto& [option, member] : kept_options) {
     if (std::ranges::find(given, option) == given.end() || before[member] == now[member]) continue;
-    throw Error(
-        ErrorCode::invalid_argument,
-        fmt::format("the run in {} was begun with {}, not {}: that cannot change", folder,
-                    words(before[member]), words(now[member])),
-        std::string(option),
-        "leave it away, or begin a new run with --out; what can change is --epochs, --steps, --until, "
-        "--threads, --replicas and --checkpoint-seconds");
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("the run in {} was begun with {}, not {}: that cannot change", folder,
+                            words(before[member]), words(now[member])),
+                std::string(option),
+                "leave it away, or begin a new run with --out; what can change is --epochs, --steps, "
+                "--stop-after, --until, --threads, --replicas and --checkpoint-seconds");
   }
 }
 

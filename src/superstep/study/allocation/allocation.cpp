@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
 #include <tuple>
 
@@ -13,6 +15,7 @@
 #include "superstep/base/text.h"
 #include "superstep/base/thread_pool.h"
 #include "superstep/lab/advise/goal.h"
+#include "superstep/lab/advise/shared_batch.h"
 #include "superstep/lab/graphs_by_batch.h"
 #include "superstep/lab/question.h"
 #include "superstep/machine/configuration/resolve.h"
@@ -54,29 +57,39 @@ class Scaling {
   }
 
  private:
-  machine::Question question(const AllocationSubject& subject, int units, std::int64_t batch) const {
+  // Where each unit's share does not fit at once, it is accumulated in parts.
+  machine::Prediction predicted(const AllocationSubject& subject, const ScalingPoint& point) {
+    const machine::Machine machine = machine::find_machine(subject.machine);
+    machine::Prediction at_once =
+        lab::predict_shared(machine, model_, graphs_,
+                            {.precision = subject.precision, .batch = point.batch, .units = point.units});
+    if (at_once.fits || !at_once.unsupported.empty()) return at_once;
     machine::Question question = lab::question_of(model_, true);
     if (!subject.precision.empty()) question.stated.precision = subject.precision;
-    question.stated.global_batch = batch;
-    question.stated.units = question.stated.replicas = units;
-    return question;
+    question.stated.global_batch = point.batch;
+    question.stated.units = question.stated.replicas = point.units;
+    return machine::answer(machine, question,
+                           [&](std::int64_t batch) -> const graph::Graph& { return graphs_.at(batch); })
+        .prediction;
   }
 
   void fill(ScalingPoint& point, AllocationSubject& subject) {
-    if (point.batch % point.units != 0)
-      throw Error(ErrorCode::unsupported, fmt::format("{} units do not share it evenly", point.units));
-    const machine::Answer found =
-        machine::answer(machine::find_machine(subject.machine), question(subject, point.units, point.batch),
-                        [&](std::int64_t batch) -> const graph::Graph& { return graphs_.at(batch); });
-    const machine::Prediction& prediction = found.prediction;
-    if (!prediction.unsupported.empty())
-      throw Error(ErrorCode::unsupported, "no cost model for " + join(prediction.unsupported, ", "));
+    const machine::Prediction prediction = predicted(subject, point);
     for (const machine::Stage& stage : prediction.stages)
       if (stage.memory.total() > point.memory)
         point.memory = stage.memory.total(), point.memory_limit = stage.memory.limit;
-    if (!prediction.fits) throw Error(ErrorCode::unsupported, "it does not fit");
+    lab::require_possible(prediction);
+    // Of one unit, a sample of the batch axis holds so many of what is counted; another plan has another
+    // batch.
+    const double held = prediction.samples / static_cast<double>(point.batch);
+    if (!held_) held_ = held;
+    constexpr double rounding = 1e-6;
+    if (std::abs(held / *held_ - 1) > rounding)
+      throw Error(ErrorCode::unsupported,
+                  fmt::format("what fits takes {:g} samples an update", prediction.samples / *held_));
     const lab::Figure step = lab::fed_seconds(prediction);
     point.step = {step.value, step.low, step.high, "bound by " + prediction.bound_by_with_data()};
+    point.samples = prediction.samples;
     point.throughput = prediction.samples / step.value;
     for (const std::string& doubt : prediction.beyond)
       add_doubt(subject, "beyond what was calibrated: " + doubt);
@@ -92,6 +105,7 @@ class Scaling {
 
   run::Model model_;
   lab::GraphsByBatch graphs_;
+  std::optional<double> held_;  // of all machines: it is the model's
 };
 
 void fill_efficiencies(std::vector<ScalingPoint>& points) {

@@ -24,6 +24,7 @@ struct ScalingPoint {
   int units = 1;
   std::int64_t batch = 0;  // of the update
   Figure step;             // s, with its data, 80 %; without a value: see its words
+  double samples = 0;      // of it, as the machine's users count them: of packs what is in them
   double throughput = 0;   // samples/s
   double efficiency = 0;   // throughput over that of one unit times the units; 0: one unit has none
   double memory = 0;       // bytes of the fullest unit

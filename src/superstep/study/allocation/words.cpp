@@ -24,11 +24,10 @@ struct Range {
 };
 
 Range training_seconds(const AllocationSubject& subject, const ScalingPoint& point) {
-  const auto batch = static_cast<double>(point.batch);
   const double low = subject.samples_low > 0 ? subject.samples_low : subject.samples,
                high = subject.samples_high > 0 ? subject.samples_high : subject.samples;
-  return {subject.samples / batch * *point.step.value, low / batch * point.step.low,
-          high / batch * point.step.high};
+  return {subject.samples / point.samples * *point.step.value, low / point.samples * point.step.low,
+          high / point.samples * point.step.high};
 }
 
 Range unit_hours(const AllocationSubject& subject, const ScalingPoint& point) {

@@ -11,9 +11,8 @@
 #include "superstep/base/text.h"
 #include "superstep/base/thread_pool.h"
 #include "superstep/lab/advise/goal.h"
+#include "superstep/lab/advise/shared_batch.h"
 #include "superstep/lab/graphs_by_batch.h"
-#include "superstep/lab/question.h"
-#include "superstep/machine/configuration/resolve.h"
 #include "superstep/machine/ipu/kept_plans.h"
 #include "superstep/run/model.h"
 
@@ -27,45 +26,30 @@ Figure scaled(const Figure& figure, double factor, std::string words) {
   return {*figure.value * factor, figure.low * factor, figure.high * factor, std::move(words)};
 }
 
-machine::Question question_of(const run::Model& model, const QualityCost& cost) {
-  machine::Question question = lab::question_of(model, true);
-  question.stated.precision = cost.precision;
-  question.stated.global_batch = cost.batch;
-  question.stated.units = question.stated.replicas = cost.units;
-  question.stated.micro_batch = cost.batch / cost.units;
-  question.stated.accumulate = 1;
-  return question;
-}
-
-// Why a batch cannot be shared so; empty: it can.
-std::string obstacle(const QualityCost& cost, const Reached& reached) {
+// Why its steps are not those of a target; empty: they are.
+std::string obstacle(const Reached& reached) {
   if (reached.diverged > 0) return fmt::format("{} of {} seeds diverged", reached.diverged, reached.seeds);
   if (reached.reached == 0) return "no seed reached the target";
   if (!reached.by_all())
     return fmt::format("{} of {} seeds did not reach the target", reached.seeds - reached.reached,
                        reached.seeds);
-  if (cost.batch % cost.units != 0) return fmt::format("{} devices do not share it evenly", cost.units);
   return "";
 }
 
 void predict(QualityCost& cost, const Reached& reached, const run::Model& model, lab::GraphsByBatch& graphs,
              const QualitySettings& settings) {
-  if (std::string why = obstacle(cost, reached); !why.empty()) {
+  if (std::string why = obstacle(reached); !why.empty()) {
     cost.seconds = cost.joules = cost.money = none(std::move(why));
     return;
   }
   try {
     const machine::Machine machine = machine::find_machine(cost.machine);
-    const machine::Answer found =
-        machine::answer(machine, question_of(model, cost),
-                        [&](std::int64_t batch) -> const graph::Graph& { return graphs.at(batch); });
-    if (!found.prediction.unsupported.empty())
-      throw Error(ErrorCode::unsupported, "no cost model for " + join(found.prediction.unsupported, ", "));
-    if (!found.prediction.fits) throw Error(ErrorCode::unsupported, "it does not fit");
-    const lab::Figure step = lab::fed_seconds(found.prediction);
-    // Where a step was cut otherwise to fit, it is still one update of the whole batch.
+    const machine::Prediction prediction = lab::predict_shared(
+        machine, model, graphs, {.precision = cost.precision, .batch = cost.batch, .units = cost.units});
+    lab::require_possible(prediction);
+    const lab::Figure step = lab::fed_seconds(prediction);
     cost.seconds = {reached.steps * step.value, reached.steps_low * step.low, reached.steps_high * step.high,
-                    "bound by " + found.prediction.bound_by()};
+                    "bound by " + prediction.bound_by()};
     cost.joules = scaled(cost.seconds, machine.value("power") * cost.units, "at the data sheet's power");
     const auto price = settings.prices.find(cost.machine);
     constexpr double seconds_an_hour = 3600;

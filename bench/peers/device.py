@@ -52,12 +52,14 @@ def measure(arguments, folder, model, mode):
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode != 0 or not out.exists():
         return {"batch": batch, "error": (done.stderr or done.stdout).strip()[-400:]}
-    samples = {"Superstep" if result["contender"].startswith("Superstep") else "JAX": result["metrics"]["step_time"]["samples"]
+    results = {"Superstep" if result["contender"].startswith("Superstep") else "JAX": result
                for result in json.loads(out.read_text())["results"]}
+    samples = {name: result["metrics"]["step_time"]["samples"] for name, result in results.items()}
     if len(samples) < 2:
         return {"batch": batch, "error": done.stderr.strip()[-400:]}
     medians = {name: statistics.median(found) for name, found in samples.items()}
-    return {"batch": batch, "samples": samples, "medians": medians, "ratio": medians["Superstep"] / medians["JAX"]}
+    return {"batch": batch, "samples": samples, "medians": medians, "ratio": medians["Superstep"] / medians["JAX"],
+            "differs": results["JAX"]["differs"]}  # of inference: root mean square over that of ours
 
 
 def main():
@@ -68,8 +70,9 @@ def main():
             for mode in arguments.modes.split(","):
                 row = dict(model=model, mode=mode, **measure(arguments, pathlib.Path(folder), model, mode))
                 rows.append(row)
-                said = row.get("error") or "batch %d  ours %.3f ms  JAX %.3f ms  ratio %.2f" % (
-                    row["batch"], 1e3 * row["medians"]["Superstep"], 1e3 * row["medians"]["JAX"], row["ratio"])
+                said = row.get("error") or "batch %d  ours %.3f ms  JAX %.3f ms  ratio %.2f%s" % (
+                    row["batch"], 1e3 * row["medians"]["Superstep"], 1e3 * row["medians"]["JAX"], row["ratio"],
+                    "  differs by %.1e" % row["differs"] if row["differs"] is not None else "")
                 print("%-12s %-6s %s" % (model, mode, said), flush=True)
                 if arguments.json:
                     arguments.json.write_text(json.dumps({"plugin": arguments.plugin, "rows": rows}) + "\n")

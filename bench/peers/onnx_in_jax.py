@@ -122,6 +122,20 @@ def slice_of(node, x, starts=None, ends=None, axes=None, steps=None):
     return x[tuple(where)]
 
 
+def pad(node, x, around, value=None):
+    if node.get("mode", b"constant") != b"constant":
+        raise NotImplementedError("Pad by anything but a constant")
+    around = static(around)
+    return jnp.pad(x, list(zip(around[:x.ndim], around[x.ndim:])), constant_values=0 if value is None else value)
+
+
+def gather_nd(node, x, index):
+    take = lambda x, index: x[tuple(jnp.moveaxis(jnp.asarray(index), -1, 0))]
+    for _ in range(node.get("batch_dims", 0)):
+        take = jax.vmap(take)
+    return take(x, index)
+
+
 def split(node, x, sizes=None):
     axis = node.get("axis", 0)
     sizes = static(sizes) if sizes is not None else node.get("split")
@@ -142,13 +156,13 @@ ELEMENTWISE = {
     "Log": jnp.log, "Neg": jnp.negative, "Abs": jnp.abs, "Relu": jax.nn.relu, "Sigmoid": jax.nn.sigmoid, "Tanh": jnp.tanh,
     "Erf": lax.erf, "Identity": lambda x: x, "Reciprocal": jnp.reciprocal, "Where": jnp.where, "Max": jnp.maximum, "Min": jnp.minimum,
     "Equal": jnp.equal, "Greater": jnp.greater, "Less": jnp.less, "Not": jnp.logical_not, "Floor": jnp.floor, "Round": jnp.round,
-    "MatMul": jnp.matmul, "Sin": jnp.sin, "Cos": jnp.cos,
+    "GreaterOrEqual": jnp.greater_equal, "LessOrEqual": jnp.less_equal, "Softplus": jax.nn.softplus, "MatMul": jnp.matmul, "Sin": jnp.sin, "Cos": jnp.cos,
     "HardSwish": lambda x: x * jnp.clip(x / 6 + 0.5, 0, 1),
 }
 OPERATORS = {
     "Conv": conv, "ConvTranspose": conv_transpose, "MaxPool": max_pool, "Gemm": gemm, "BatchNormalization": batch_normalization,
     "LayerNormalization": layer_normalization, "LSTM": lstm, "Reshape": reshape, "Unsqueeze": unsqueeze, "Slice": slice_of,
-    "Split": split, "Resize": resize,
+    "Split": split, "Resize": resize, "Pad": pad, "GatherND": gather_nd,
     "LeakyRelu": lambda node, x: jax.nn.leaky_relu(x, node.get("alpha", 0.01)),
     "HardSigmoid": lambda node, x: jnp.clip(node.get("alpha", 0.2) * x + node.get("beta", 0.5), 0, 1),
     "Softmax": lambda node, x: jax.nn.softmax(x, node.get("axis", -1)),

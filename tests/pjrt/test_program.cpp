@@ -170,6 +170,7 @@ TEST(ProgramOnDevices, WhatCannotBeIsRefusedBeforeTheWork) {
   expect_refused(folder, "profile mlp --on pjrt-cpu --simulate 4", 1, {"--simulate", "--on cpu"});
   expect_refused(folder, "profile mlp --on pjrt-cpu --micro-batch 8", 1, {"--micro-batch", "as a whole"});
   expect_refused(folder, "profile mlp --on pjrt-cpu --mode infer --precision int8", 1, {"int8"});
+  expect_refused(folder, "profile mlp --on cudda", 2, {"cudda", "did you mean 'cuda'"});
   expect_refused(folder, "profile mlp --on pjrt-cpu --replicas 3", 2, {"--batch", "3 devices"});
   expect_refused(folder, "machine measure --on gc200", 2, {"gc200", "list devices"});
   expect_refused(folder, "machine measure --on pjrt-cpu --probes 3", 2, {"--probes"});

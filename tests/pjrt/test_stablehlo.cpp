@@ -122,6 +122,23 @@ TEST(StableHlo, RecurrentLayersAreLoops) {
   }
 }
 
+// A second result that nobody reads is not computed: the largest alone, without their places.
+TEST(StableHlo, ResultsThatNobodyReadsAreNotWritten) {
+  const auto pooled = [](bool places) {
+    graph::Graph graph("pool");
+    op::Builder b(graph);
+    const op::Var x = b.input("x", ElementType::f32, {1, 2, 4, 4});
+    const op::Var inputs[] = {x};
+    const std::vector<std::int64_t> two{2, 2};
+    const auto found = b.node("MaxPool", inputs, {{"kernel_shape", two}, {"strides", two}}, 2);
+    b.output("y", found[0]);
+    if (places) b.output("places", found[1]);
+    return write_program(graph).text;
+  };
+  EXPECT_EQ(count_of(pooled(false), "stablehlo.iota"), 0);
+  EXPECT_GT(count_of(pooled(true), "stablehlo.iota"), 0);
+}
+
 TEST(StableHlo, WhatIsNotLoweredIsRefusedByName) {
   graph::Graph graph("words");
   op::Builder b(graph);

@@ -202,6 +202,7 @@ void profile(const Arguments& arguments) {
     names.emplace_back(profiler.machine);
   }
   if (target::pjrt::find_device_target(arguments.machine)) return profile_on_device(arguments);
+  for (const std::string_view name : target::pjrt::device_target_names()) names.emplace_back(name);
   throw Error(ErrorCode::invalid_argument, "there is no profile of this machine", arguments.machine,
               unknown_name_hint(arguments.machine, names));
 }

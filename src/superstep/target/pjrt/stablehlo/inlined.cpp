@@ -31,7 +31,8 @@ NodesInProgram::NodesInProgram(Emitter& emit, const Graph& graph, std::int64_t f
       graph_(graph),
       first_row_(first_row),
       values_(graph.value_count()),
-      compared_(compared_values(graph)) {}
+      compared_(compared_values(graph)),
+      uses_(graph.use_counts()) {}
 
 void NodesInProgram::lower() {
   for (const Node& node : graph_.nodes()) lower(node);
@@ -44,7 +45,7 @@ const Value& NodesInProgram::value(ValueId id) {
 }
 
 void NodesInProgram::lower(const Node& node) {
-  Site site{emit_, graph_, node, {}, first_row_};
+  Site site{emit_, graph_, node, {}, first_row_, &uses_};
   for (ValueId id : node.inputs) site.inputs.push_back(id.valid() ? value(id) : Value());
   const std::vector<Value> results = lower_node(site);
   for (std::size_t i = 0; i < node.outputs.size() && i < results.size(); ++i)

@@ -29,6 +29,7 @@ class NodesInProgram {
   std::int64_t first_row_;
   std::vector<Value> values_;
   std::vector<bool> compared_;  // by value
+  std::vector<int> uses_;       // by value
 };
 
 // The outputs of a graph without states, by its inputs. Any graph: its passes are run here.

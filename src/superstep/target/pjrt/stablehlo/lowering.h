@@ -18,13 +18,16 @@ struct Site {
   const graph::Graph& graph;
   const graph::Node& node;
   std::vector<Value> inputs;
-  std::int64_t first_row = 0;  // ProgramOptions
+  std::int64_t first_row = 0;              // ProgramOptions
+  const std::vector<int>* uses = nullptr;  // by value, graph::Graph::use_counts(); null: all are read
 
   const graph::Attributes& attributes() const { return node.attributes; }
   bool has(std::size_t input) const { return input < inputs.size() && inputs[input].valid(); }
   const Value& in(std::size_t input) const { return inputs[input]; }
+  // Whether somebody reads an output.
   bool wants(std::size_t output) const {
-    return output < node.outputs.size() && node.outputs[output].valid();
+    if (output >= node.outputs.size() || !node.outputs[output].valid()) return false;
+    return !uses || (*uses)[node.outputs[output].index()] > 0;
   }
   const graph::ValueType& out(std::size_t output = 0) const { return graph.type(node.outputs[output]); }
   const Shape& out_shape(std::size_t output = 0) const { return out(output).shape; }

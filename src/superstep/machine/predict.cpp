@@ -11,6 +11,7 @@
 #include "superstep/base/text.h"
 #include "superstep/machine/rates/network_by_law.h"
 #include "superstep/op/core/definition.h"
+#include "superstep/op/product/cholesky.h"
 
 namespace superstep::machine {
 namespace {
@@ -249,7 +250,8 @@ void add_loose_memory(const Machine& machine, Prediction& prediction) {
   if (machine.style() != Style::bulk_synchronous) return;
   std::set<std::string> loose;
   for (const OperatorCost& cost : prediction.operators)
-    if (cost.work.op == "superstep.Cholesky" || cost.work.op == "superstep.TriangularSolve")
+    if (std::ranges::any_of(op::cholesky_operators(),
+                            [&](const op::Definition& one) { return one.name == cost.work.op; }))
       loose.insert(cost.work.op);
   if (!loose.empty())
     prediction.warnings.push_back(

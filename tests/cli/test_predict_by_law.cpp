@@ -62,6 +62,33 @@ TEST(PredictByLaw, TrainingAndNetworks) {
   EXPECT_GT(value_of(answers, "throughput"), value_of(steps, "throughput"));
 }
 
+// Workloads of the zoo on GPUs are timed by the law, on IPUs and with a stack by the model; which it was, and
+// why, is said.
+TEST(PredictByLaw, WorkloadsWhereItIsNearer) {
+  const ScratchFolder folder;
+  const auto asked = [&](const std::string& arguments) {
+    const Outcome outcome = run_program(folder / "", "predict resnet50 " + arguments + " --json r.json");
+    EXPECT_EQ(outcome.code, 0) << outcome.errors;
+    return std::pair(outcome.output, nlohmann::json::parse(content_of(folder / "r.json")));
+  };
+  const auto [sheet, of_sheet] = asked("--on rtx4090 --micro-batch 16 --precision mixed");
+  EXPECT_TRUE(contains(sheet, "by the law of networks: over")) << sheet;
+  EXPECT_TRUE(contains(sheet, "its data sheet alone is known")) << sheet;
+  EXPECT_EQ(of_sheet.at("config").at("law").at("measured_machine"), false);
+  const auto [file, of_file] = asked("--on h100 --micro-batch 16 --precision mixed");
+  EXPECT_EQ(of_file.at("config").at("law").at("measured_machine"), true);
+  EXPECT_GT(value_of(of_file, "throughput"), value_of(of_sheet, "throughput"));
+  const auto [ipu, of_ipu] = asked("--on gc200 --micro-batch 2 --precision 16.16");
+  EXPECT_TRUE(contains(ipu, "by the model of such machines: over")) << ipu;
+  EXPECT_TRUE(of_ipu.at("config").at("law").is_null());
+  const auto [driven, of_stack] =
+      asked("--on a100-40gb --stack pytorch-eager --micro-batch 16 --precision tf32");
+  EXPECT_TRUE(of_stack.at("config").at("law").is_null());
+  const Outcome refused = run_program(folder / "", "predict resnet50 --on cs3");
+  EXPECT_EQ(refused.code, 1);
+  EXPECT_TRUE(contains(refused.errors, "a data sheet alone is known")) << refused.errors;
+}
+
 TEST(PredictByLaw, RefusesWhatItCannotSay) {
   const ScratchFolder folder;
   const auto refused = [&](const std::string& arguments, int code, const std::string& part) {

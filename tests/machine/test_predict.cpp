@@ -7,6 +7,7 @@
 #include "superstep/machine/predict.h"
 #include "superstep/op/core/builder.h"
 #include "superstep/op/elementwise/arithmetic.h"
+#include "superstep/op/product/cholesky.h"
 #include "superstep/transform/training/training_step.h"
 #include "superstep/workload/workload.h"
 #include "tests/contains.h"
@@ -241,6 +242,27 @@ TEST(Predict, ImpossibleSettingsAreRefused) {
   wrong.accumulate = 0;
   EXPECT_THROW(predict(find_machine("gc200"), step, wrong), Error);
   EXPECT_THROW(precision_from_name("f17"), Error);
+}
+
+// Where what lies on all tiles together is a bound from above, that is said; of other operators and machines
+// not.
+TEST(Predict, SaysWhereMemoryIsABound) {
+  graph::Graph graph("factors");
+  op::Builder b(graph);
+  b.output("y", op::cholesky(b.input("x", ElementType::f32, {1, 32, 32})));
+  const auto warned = [&](const char* machine, const graph::Graph& of) {
+    PredictSettings settings;
+    settings.precision = precision_from_name("f32");
+    for (const std::string& warning : predict(find_machine(machine), of, settings).warnings)
+      if (warning.find("superstep.Cholesky is a bound from above") != std::string::npos) return true;
+    return false;
+  };
+  EXPECT_TRUE(warned("gc200", graph));
+  EXPECT_FALSE(warned("h100", graph));
+  graph::Graph other("sums");
+  op::Builder c(other);
+  c.output("y", c.node1("Softmax", {c.input("x", ElementType::f32, {1, 32})}));
+  EXPECT_FALSE(warned("gc200", other));
 }
 
 }  // namespace

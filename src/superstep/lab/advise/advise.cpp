@@ -34,6 +34,7 @@ std::vector<Machine> asked_machines(const AdviseSettings& settings) {
                                   : machine::find_machine(name));
   if (!settings.machines.empty()) return asked;
   asked = machine::machines();
+  if (auto here = measured_computer(settings.threads)) asked.push_back(std::move(*here));
   // Of what has no file, a data sheet.
   for (Machine& machine : machines_of_sheets()) asked.push_back(std::move(machine));
   return asked;

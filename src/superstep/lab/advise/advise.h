@@ -18,7 +18,7 @@ struct AdviseSettings {
   run::TrainSettings model;
   bool trains = true;
   Goal goal = Goal::throughput;
-  std::vector<std::string> machines;  // ids or files; empty: all that are built in
+  std::vector<std::string> machines;  // ids or files; empty: all, this computer where it was measured
   std::vector<std::string> precisions;
   int units = 1;
   std::int64_t most_samples = 0;  // of a step; 0: a training's batch, 1024 of a server

@@ -116,16 +116,26 @@ MeasuredRuns measure_runs(target::Executable& executable, bool trains, double se
   return {.best = std::ranges::min(times), .median = median(times), .runs = times.size()};
 }
 
-machine::Machine this_computer(int threads, const std::function<void(const std::string& what)>& progress) {
-  const std::filesystem::path path = user_cache_folder() / "cpu.toml";
+namespace {
+
+std::filesystem::path kept_file() { return user_cache_folder() / "cpu.toml"; }
+
+}  // namespace
+
+std::optional<machine::Machine> measured_computer(int threads) {
+  const std::filesystem::path path = kept_file();
+  if (!std::filesystem::exists(path)) return std::nullopt;
   const nlohmann::json host = record::environment_record(threads)["host"];
   const std::string name = host["processor"].is_string() ? host["processor"].get<std::string>() : "processor";
-  if (std::filesystem::exists(path)) {
-    machine::Machine kept = machine::find_machine(path.string());
-    const auto& times = kept.processor();
-    if (kept.name() == name && times && times->instructions == vector_target() && times->threads >= threads)
-      return kept;
-  }
+  machine::Machine kept = machine::find_machine(path.string());
+  const auto& times = kept.processor();
+  const bool same = kept.name() == name && times && times->instructions == vector_target();
+  return same && times->threads >= threads ? std::optional(std::move(kept)) : std::nullopt;
+}
+
+machine::Machine this_computer(int threads, const std::function<void(const std::string& what)>& progress) {
+  if (auto kept = measured_computer(threads)) return std::move(*kept);
+  const std::filesystem::path path = kept_file();
   progress("this computer is measured once, which takes a minute or two");
   const HostMachine measured = measure_host({.id = "cpu", .threads = threads, .progress = progress});
   write_file_atomically(path, to_toml(measured));

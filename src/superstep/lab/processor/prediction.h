@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -49,6 +50,8 @@ struct MeasuredRuns {
 };
 MeasuredRuns measure_runs(target::Executable& executable, bool trains, double seconds);
 
+// This computer, where it was measured before and is the same still; nothing: it was not.
+std::optional<machine::Machine> measured_computer(int threads);
 // This computer as a machine: from the user's cache folder, or measured now and kept there. `progress` is
 // told what is being measured.
 machine::Machine this_computer(int threads, const std::function<void(const std::string& what)>& progress);

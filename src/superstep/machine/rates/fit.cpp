@@ -19,9 +19,6 @@ constexpr int rounds = 3, steps = 12;
 // How strongly a kind's constants are drawn to its parent's, and a factor to one: as so many calls that say
 // so would (chosen).
 constexpr double pull_of_kind = 0.3, pull_of_factor = 0.3;
-// What a constant of its own has to take off the loss, lest a kind goes by its parent's and a factor is one
-// (chosen; a call of weight one that was off by a factor of 1.35 and is exact then takes off 0.15).
-constexpr double worth = 0.5;
 // Ranges that no constant leaves: launches 0.1 us to a second, a thousandth of a peak to what the law's calls
 // allow.
 constexpr double least_time = 1e-7, most_time = 1, least_share = 1e-3, unbounded_share = 3;
@@ -182,7 +179,8 @@ Logs descend(const std::vector<Seen>& calls, const Logs& parent, double pull, co
 
 class Fit {
  public:
-  explicit Fit(const std::vector<const MeasuredCall*>& calls) : calls_(calls) {
+  explicit Fit(const std::vector<const MeasuredCall*>& calls)
+      : calls_(calls), worth_(calls.empty() ? 0 : calls.front()->worth) {
     for (std::size_t i = 0; i < calls.size(); ++i) {
       const MeasuredCall& call = *calls[i];
       for (std::size_t up = 0; up < call.kinds.size(); ++up) {
@@ -244,7 +242,7 @@ class Fit {
     Logs logs = descend(seen, from, pull, free);
     if (parent) keep_what_pays(seen, from, pull, free, logs);
     const auto own = static_cast<int>(std::ranges::count(free, true));
-    if (parent && loss_of(seen, from) - loss_of(seen, logs) < worth * own) return keep_offsets(of, from);
+    if (parent && loss_of(seen, from) - loss_of(seen, logs) < worth_ * own) return keep_offsets(of, from);
     LawConstants as = constants_of(logs);
     for (std::size_t i = 0; i < size; ++i) as.fitted += logs[i] != from[i];
     as.calls = of.size();
@@ -255,10 +253,10 @@ class Fit {
   }
 
   // Gives back to the parent one constant after the other, as long as that costs less than it is worth.
-  static void keep_what_pays(const std::vector<Seen>& seen, const Logs& from, double pull, Free& free,
-                             Logs& logs) {
+  void keep_what_pays(const std::vector<Seen>& seen, const Logs& from, double pull, Free& free,
+                      Logs& logs) const {
     for (;;) {
-      double least = worth;
+      double least = worth_;
       std::size_t which = size;
       const double now = loss_of(seen, logs);
       for (std::size_t i = 0; i < size; ++i) {
@@ -311,13 +309,14 @@ class Fit {
       double gain = 0;
       for (const std::size_t i : by_factor_.at(name))
         gain += calls_[i]->weight * (huber_of(error_of(i) + log) - huber_of(error_of(i)));
-      if (gain >= worth || dropped_.contains(name)) continue;
+      if (gain >= worth_ || dropped_.contains(name)) continue;
       set_factor(name, log, 0);
       dropped_.insert(name);
     }
   }
 
   const std::vector<const MeasuredCall*>& calls_;
+  double worth_;
   std::vector<std::map<std::string, std::vector<std::size_t>>> levels_;  // from the law downwards
   std::map<std::string, std::vector<std::size_t>> by_factor_;
   std::map<std::string, double> factors_;

@@ -40,14 +40,18 @@ std::string left_out(const TableCall& call, Fold fold) {
 
 using Calls = std::vector<FoldedCall*>;
 
+std::string cell_of(const TableCall& call) {
+  const bool kernel = !call.call.place.empty();
+  return fmt::format("{}|{}|{}", call.call.own, call.software, kernel ? "" : call.model);
+}
+
 // Rows of one cell weigh as the square root of their number: 500 of one table do not outvote 20 machines.
 void set_weights(std::vector<TableCall>& calls) {
   std::map<std::string, double> counts;
-  const auto cell = [](const TableCall& call) { return call.call.own + "|" + call.software; };
   for (const TableCall& call : calls)
-    if (call.understood()) ++counts[cell(call)];
+    if (call.understood()) ++counts[cell_of(call)];
   for (TableCall& call : calls)
-    if (call.understood()) call.call.weight = 1 / std::sqrt(counts[cell(call)]);
+    if (call.understood()) call.call.weight = 1 / std::sqrt(counts[cell_of(call)]);
 }
 
 std::vector<const machine::MeasuredCall*> measured(const Calls& calls, Fold fold,
@@ -161,11 +165,6 @@ Folded fold_calls(const std::vector<TableCall>& calls, const std::vector<Fold>& 
 }
 
 namespace {
-
-std::string cell_of(const TableCall& call) {
-  const bool kernel = !call.call.place.empty();
-  return fmt::format("{}|{}|{}", call.call.own, call.software, kernel ? "" : call.model);
-}
 
 // Of values with weights: the smallest that at least this share of the weight does not exceed.
 double weighted_quantile(std::vector<std::pair<double, double>> values, double share) {

@@ -71,8 +71,9 @@ TEST(TrainSettingsFile, EveryMemberComesBack) {
 TEST(TrainSettingsFile, OlderFilesAreRead) {
   json older = to_json(unusual);
   for (const char* later :
-       {"shapes", "train", "freeze", "loss", "metrics", "loss_scale", "memory_limit", "batch_norm_span",
-        "recipe", "gradient", "weights", "schedule", "patience", "monitor", "average", "devices", "shard", "folds", "fold", "stop_after"})
+       {"shapes",          "train",   "freeze",   "loss",    "metrics",  "loss_scale", "memory_limit",
+        "batch_norm_span", "recipe",  "gradient", "weights", "schedule", "patience",   "monitor",
+        "average",         "devices", "shard",    "folds",   "fold",     "stop_after"})
     older.erase(later);
   const TrainSettings found = train_settings_from_json(older);
   EXPECT_TRUE(found.shapes.empty() && found.train.empty() && found.freeze.empty() && found.loss.empty());

@@ -149,7 +149,10 @@ TEST(QualitySettings, AreRefusedByName) {
   refused([](QualitySettings& asked) { asked.workload = "nope"; });
   refused([](QualitySettings& asked) { asked.until.metric = "nope"; });
   refused([](QualitySettings& asked) { asked.precisions = {"f8"}; });
-  refused([](QualitySettings& asked) { asked.precisions = {"f32", "f16"}; });
+  refused([](QualitySettings& asked) { asked.precisions = {"f32", "int8"}; });
+  QualitySettings halves = settings();
+  halves.precisions = {"f32", "bf16", "f16"};
+  EXPECT_NO_THROW(check(halves));
   refused([](QualitySettings& asked) { asked.machines = {"nope"}; });
   refused([](QualitySettings& asked) { asked.batches = {2000}; });
   refused([](QualitySettings& asked) { asked.prices["gc200"] = 1; });

@@ -65,7 +65,7 @@ void add_quality_options(CLI::App& command, const std::shared_ptr<QualityArgumen
   command.add_option("--batch", a->batches, "quality: samples per step")
       ->type_name("N,A..B")
       ->capture_default_str();
-  command.add_option("--precision", a->precisions, "quality: f32, bf16")
+  command.add_option("--precision", a->precisions, "quality: f32, bf16, f16")
       ->delimiter(',')
       ->type_name("NAME,...")
       ->capture_default_str();

@@ -24,11 +24,18 @@ namespace fs = std::filesystem;
 // from that of all, which is what is measured; more batches make the mean surer.
 constexpr std::int64_t small_batch = 16, most_batches = 128;
 
+// What scatters is the samples, not how their gradients are rounded; in f16 those without a loss scale would
+// be zeros.
+run::TrainSettings in_f32_for_f16(run::TrainSettings settings) {
+  if (settings.precision == "f16") settings.precision = "f32", settings.loss_scale.clear();
+  return settings;
+}
+
 // The gradients of a run's samples at some states.
 class Gradients {
  public:
   Gradients(const run::TrainSettings& settings, int threads)
-      : model_(settings),
+      : model_(in_f32_for_f16(settings)),
         target_(target::find_target("cpu")),
         pool_(threads),
         task_(model_.open_task({.data = settings.data,

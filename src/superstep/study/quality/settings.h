@@ -23,7 +23,7 @@ struct QualitySettings {
   std::vector<std::string> options;  // of the model, name=value
   run::Until until;
   std::vector<std::int64_t> batches;
-  std::vector<std::string> precisions;  // f32, bf16
+  std::vector<std::string> precisions;  // f32, bf16, f16
   int seeds = 3;
   std::int64_t samples = 0;  // of the data; 0: the recipe's
   double epochs = 0;         // at most; 0: the recipe's

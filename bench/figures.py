@@ -64,14 +64,14 @@ def page(records):
     return "\n".join([HEAD] + [section(record) for record in records])
 
 
-ABOUT = ("Medians of interleaved rounds, microseconds a step, every contender on the same processors; training is forward, loss, "
+ABOUT = ("Medians of interleaved rounds, microseconds per step, every contender on the same processors; training is forward, loss, "
          "backward and Adam. Floor: the step's own operations at the multiply-add peak measured in the same run (%s a thread). Ratio: the best "
          "peer's time over ours; where it is below 1, that peer is ahead. Of the floor: the floor over our time; Winograd's algorithm takes "
          "fewer multiplications than are counted, so that shares above 100 %% are its. Peers: %s, set up as well as we know how "
          "([bench/peers/README.md](../bench/peers/README.md)); load of the machine before the rows: %s.")
 ABOUT_NARROW = ("The same run: ours in bf16 and int8, the fastest peer in the same type, f32 over it: how many times as fast as our own f32. "
                 "Differs: root mean square of the difference from the same program's results in f32, as a share of theirs; models with their "
-                "first, random weights. Peers' int8 is by their own tools (NNCF; ONNX Runtime's static quantisation).")
+                "first, random weights. Peers' int8 is by their own tools (NNCF; ONNX Runtime's static quantization).")
 
 
 def without_file(call):

@@ -43,7 +43,7 @@ def arguments():
 
 
 def floors(build, threads, folder):
-    """Bytes a second read from memory, multiply-adds in f32, and in pairs of bf16 or, where these are no faster, in f32 (FLOP/s)."""
+    """Bytes per second read from memory, multiply-adds in f32, and in pairs of bf16 or, where these are no faster, in f32 (FLOP/s)."""
     result = folder / "peak.json"
     subprocess.run([build / "bench" / "peak", "--threads", str(threads), "--json", result], check=True, stdout=subprocess.DEVNULL)
     metrics = json.loads(result.read_text())[0]["metrics"]

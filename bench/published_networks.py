@@ -56,7 +56,7 @@ class SingleShot(nn.Module):
 
 
 class MaskRCNN(nn.Module):
-    """K. He et al., arXiv 1703.06870, with feature pyramids; 512 boxes and 128 masks a picture in training."""
+    """K. He et al., arXiv 1703.06870, with feature pyramids; 512 boxes and 128 masks per picture in training."""
 
     def __init__(self):
         super().__init__()

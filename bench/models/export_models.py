@@ -31,7 +31,7 @@ EXPORTERS = {"dynamo": True, "traced": False}
 
 
 def settle_normalisations(module):
-    """Running statistics and affine parts as of a trained network: with fresh ones exporters leave normalisations out."""
+    """Running statistics and affine parts as of a trained network: with fresh ones exporters leave normalizations out."""
     for part in module.modules():
         if isinstance(part, torch.nn.modules.batchnorm._BatchNorm) and part.running_mean is not None:
             part.running_mean.uniform_(-0.1, 0.1)

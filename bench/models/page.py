@@ -199,7 +199,7 @@ def text(data, training=None):
         "# Files of other people beside other engines", "",
         "Written by `bench/models/page.py`; how `time_models.py` measures is said there, and what the files are in",
         "`bench/models/architectures`: %d networks with random weights, each exported by both exporters of PyTorch, in f32." % names,
-        "Times are microseconds a run; `best peer / Superstep` above 1 is a gain, below 1 a loss (in bold); `error` is the",
+        "Times are microseconds per run; `best peer / Superstep` above 1 is a gain, below 1 a loss (in bold); `error` is the",
         "largest difference from PyTorch's results as a share of the largest; `memory` is the growth of the process as a share of",
         "ONNX Runtime's.", "",
         "Measured on %s (%s), while other work had a load of %.1f to %.1f." % (data["machine"], data["created"][:10], min(loads), max(loads)),

@@ -159,7 +159,7 @@ def disagreement(results, arrays):
 
 
 def contest(contenders):
-    """Seconds a run of each, by rounds that take turns."""
+    """Seconds per run of each, by rounds that take turns."""
     order = random.Random(1)
     steps = {}
     for name, contender in contenders.items():

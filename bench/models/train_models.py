@@ -57,7 +57,7 @@ def arguments_of():
     parser.add_argument("--optimizers", default=",".join(OPTIMIZERS))
     parser.add_argument("--exporter", default="dynamo", choices=["dynamo", "traced"])
     parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--timed", default="adam", help="the optimiser whose steps are timed; none: agreement alone")
+    parser.add_argument("--timed", default="adam", help="the optimizer whose steps are timed; none: agreement alone")
     parser.add_argument("--no-compile", action="store_true", help="leave torch.compile out: it takes a minute a model")
     parser.add_argument("--json", type=pathlib.Path)
     parser.add_argument("--for", dest="seconds", type=float, help="begin no further model after so many, and leave out those that the JSON file has")
@@ -107,7 +107,7 @@ def task_of(name, loss, times):
 # ---- PyTorch
 
 def optimizer_of(kind, flags=None):
-    """Makes the optimiser of these parameters."""
+    """Makes the optimizer of these parameters."""
     _, name, constants, rate = OPTIMIZERS[kind]
     return lambda parameters: getattr(torch.optim, name)(parameters, lr=rate, **constants, **(flags or {}))
 

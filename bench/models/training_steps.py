@@ -47,7 +47,7 @@ def parameters_of(module):
 
 
 def in_torch(module, inputs, target, loss, make, count, double):
-    """The losses of some steps and all parameters that the loss depends on after them, by name; `make` makes the optimiser."""
+    """The losses of some steps and all parameters that the loss depends on after them, by name; `make` makes the optimizer."""
     module = copy.deepcopy(module)
     if double:
         module = module.double()

@@ -318,7 +318,7 @@ def main():
     results, load_before = [], os.getloadavg()
     print("%s, %s, %s" % (arguments.model, arguments.mode, environment.processor_name()))
     print("%6s %8s  %-24s %14s %14s %16s %9s   %s" % ("batch", "threads", "contender", "min us", "median us",
-                                                    "us a sample", "differs", "settings"))
+                                                    "us per sample", "differs", "settings"))
     for threads in arguments.threads:
         for batch in arguments.batch:
             for peer in contest(arguments, batch, threads):

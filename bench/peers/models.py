@@ -186,7 +186,7 @@ class ImageAutoencoder(nn.Module):
 
 
 class AutophaseNN(nn.Module):
-    """Y. Yao et al., npj Comput. Mater. 8, 124 (2022), of patterns of 32 voxels a side: amplitude and phase of a crystal."""
+    """Y. Yao et al., npj Comput. Mater. 8, 124 (2022), of patterns of 32 voxels per side: amplitude and phase of a crystal."""
 
     def __init__(self, width=32, size=32):
         super().__init__()
@@ -464,7 +464,7 @@ class Bert(nn.Module):
 
 
 class BertAnswers(nn.Module):
-    """The same with kinds of tokens, and two scores a token in the place of words: of being an answer's first and last."""
+    """The same with kinds of tokens, and two scores per token in the place of words: of being an answer's first and last."""
 
     def __init__(self, layers, width, heads, length, vocabulary):
         super().__init__()

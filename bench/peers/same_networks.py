@@ -52,7 +52,7 @@ NAMES = {
 
 
 def theirs(network, name):
-    """What an initialiser is called in PyTorch; None where it has no such number."""
+    """What an initializer is called in PyTorch; None where it has no such number."""
     for pattern, form in NAMES[network]:
         found = re.fullmatch(pattern, name)
         if not found:
@@ -116,7 +116,7 @@ def packs_of_graphs(network, inputs, random):
 
 
 def frames_of_copper(random):
-    """32 atoms in a box, each with 100 neighbours at distances that differ."""
+    """32 atoms in a box, each with 100 neighbors at distances that differ."""
     atoms, near = 32, 100
     coord = random.uniform(0, 7.2, (PACKS, atoms, 3)).astype("f4")
     neighbours = (np.arange(atoms)[None, :, None] + 1 + random.integers(0, atoms - 1, (PACKS, atoms, near))) % atoms

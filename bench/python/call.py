@@ -79,7 +79,7 @@ def main():
                 rounds[name].append(timed(arguments.calls // ROUNDS))
     medians = {name: statistics.median(times) for name, times in rounds.items()}
     load = os.getloadavg()[0]
-    print(f"{arguments.model}, batch {arguments.batch}, one thread, load {load:.1f}, us a call")
+    print(f"{arguments.model}, batch {arguments.batch}, one thread, load {load:.1f}, us per call")
     for name, seconds in medians.items():
         beyond = f"  overhead {1e6 * (seconds - medians['c++']):6.2f}" if name.startswith("superstep") else ""
         print(f"  {name:<24} {1e6 * seconds:8.2f}{beyond}")

@@ -84,7 +84,7 @@ def senet_relu6():
 
 
 class FrozenAffine(nn.Module):
-    """A normalisation that was frozen to a product and a sum, as detectors have it."""
+    """A normalization that was frozen to a product and a sum, as detectors have it."""
 
     def __init__(self, width):
         super().__init__()
@@ -102,7 +102,7 @@ def frozen_norm_net():
 
 
 def preactivation_net():
-    """Normalisation and rectifier before each convolution: nothing in front of them to be merged with."""
+    """Normalization and rectifier before each convolution: nothing in front of them to be merged with."""
     block = lambda w: Residual(nn.Sequential(nn.BatchNorm2d(w), nn.ReLU(), nn.Conv2d(w, w, 3, padding=1, bias=False),
                                              nn.BatchNorm2d(w), nn.ReLU(), nn.Conv2d(w, w, 3, padding=1, bias=False)))
     return nn.Sequential(nn.Conv2d(3, 48, 3, 2, 1), block(48), block(48), nn.AvgPool2d(2), block(48), nn.BatchNorm2d(48), nn.ReLU(),

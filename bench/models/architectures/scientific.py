@@ -273,7 +273,7 @@ class PointNet(nn.Module):
 
 
 class EdgeConvolution(nn.Module):
-    """Neighbours by distance, found in the network (Wang et al., arXiv 1801.07829)."""
+    """Neighbors by distance, found in the network (Wang et al., arXiv 1801.07829)."""
 
     def __init__(self, neighbours=8):
         super().__init__()

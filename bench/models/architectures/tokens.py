@@ -109,7 +109,7 @@ class GatedMlp(nn.Module):
 
 
 class Pooling(nn.Module):
-    """Tokens mixed by a mean over their neighbours (Yu et al., arXiv 2111.11418)."""
+    """Tokens mixed by a mean over their neighbors (Yu et al., arXiv 2111.11418)."""
 
     def __init__(self, width=64):
         super().__init__()
@@ -138,7 +138,7 @@ class RootMeanSquare(nn.Module):
 
 
 class WrittenOut(nn.Module):
-    """Normalisations and activations as formulas: layer norm by moments, gelu by erf and by tanh, silu, softplus, mish."""
+    """Normalizations and activations as formulas: layer norm by moments, gelu by erf and by tanh, silu, softplus, mish."""
 
     def __init__(self):
         super().__init__()

@@ -82,7 +82,7 @@ std::string seconds_with_share(double seconds, double total) {
 
 void print_memory(const machine::Prediction& prediction) {
   TextTable table(
-      {"stage", "parameters", "optimiser", "code", "activations", "temporary", "in all", "has", "fits"});
+      {"stage", "parameters", "optimizer", "code", "activations", "temporary", "in all", "has", "fits"});
   for (std::size_t s = 0; s < prediction.stages.size(); ++s) {
     const machine::Memory& memory = prediction.stages[s].memory;
     table.add_row({fmt::format("{}", s + 1), format_bytes(memory.parameters), format_bytes(memory.optimizer),

@@ -28,7 +28,7 @@ foreach(line IN LISTS lines)
   # The last name before the arguments: superstep::bsp::Graph::add_variable(...) -> add_variable
   string(REGEX REPLACE "^(typeinfo name for|typeinfo for|vtable for|guard variable for) " "" name "${symbol}")
   string(REGEX REPLACE "\\(abi:cxx11\\)" "" name "${name}")
-  string(REGEX REPLACE "operator.*$" "operator" name "${name}")
+  string(REGEX REPLACE "::operator[^A-Za-z0-9_].*$" "::operator" name "${name}")
   string(REGEX REPLACE "[(<].*$" "" name "${name}")
   if(NOT name MATCHES "superstep(::|_)")
     list(APPEND wrong "${symbol}")

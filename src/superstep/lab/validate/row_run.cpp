@@ -127,6 +127,10 @@ void ask_siblings(const PublishedTable& table, std::size_t row, RowRun& run) {
     }
     if (said.size() != 1) continue;
     const std::int64_t value = *said.begin();
+    // A row that states its batch has no micro-batch which that is no multiple of.
+    const std::int64_t together = value * std::max(1, stated.units / std::max(1, stated.stages));
+    if (gap.column == gaps[0].column && stated.global_batch > 0 && stated.global_batch % together != 0)
+      continue;
     if (gap.column == gaps[0].column)
       stated.micro_batch = value;
     else

@@ -170,9 +170,9 @@ TEST(StudyAllocation, IsWrittenBesideThePageOrRefused) {
 TEST(StudyQuality, RefusesWhatCannotBeTrainedIn) {
   const ScratchFolder folder;
   const Outcome outcome =
-      run_program(folder / "", "study quality mlp --until rmse=0.5 --precision f32,f16 --out q");
+      run_program(folder / "", "study quality mlp --until rmse=0.5 --precision f32,int8 --out q");
   EXPECT_EQ(outcome.code, 2);
-  EXPECT_TRUE(contains(outcome.errors, "f16 is for inference"));
+  EXPECT_TRUE(contains(outcome.errors, "there is no precision 'int8'"));
   EXPECT_FALSE(fs::exists(folder / "q"));
 }
 

@@ -236,7 +236,7 @@ TEST_F(Train, GoalsMeanWhatTheySay) {
 TEST_F(Train, AResumedRunGoesFurtherAndStaysWhatItIs) {
   ASSERT_EQ(train("--out run --steps 20").code, 0);
   expect_refused(folder_, "train braggnn --resume run --batch 128", 2,
-                 {"--batch", "was begun with 64, not 128", "--epochs, --steps, --until"});
+                 {"--batch", "was begun with 64, not 128", "--epochs, --steps, --stop-after, --until"});
   expect_refused(folder_, "train braggnn --resume run --precision bf16", 2,
                  {"--precision", "'f32', not 'bf16'"});
   expect_refused(folder_, "train braggnn --resume run --seed 9", 2, {"--seed"});

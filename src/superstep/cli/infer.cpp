@@ -256,8 +256,7 @@ void declare_infer(CLI::App& command) {
       ->check(positive())
       ->default_str("512; of a model file without data 1");
   add_repeated(command, "--keep", settings.keep,
-               "a layer's value as an output, too, of a model file: its name or its node's, * matches; may "
-               "be repeated",
+               "a layer's value, too, of a model file, by its or its node's name; * matches; may be repeated",
                "NAME");
   add_bound_option(command, settings.bounds);
   add_operators_option(command);

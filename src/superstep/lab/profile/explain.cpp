@@ -104,7 +104,7 @@ class Table {
       });
     };
     std::string text =
-        fmt::format("\nin all: {} steps, {} and {} a run", steps_.size(),
+        fmt::format("\nin all: {} steps, {} and {} per run", steps_.size(),
                     format_si(of_run(&PlanStep::flops), "FLOP"), format_bytes(of_run(&PlanStep::bytes)));
     if (busy_ <= 0) return text + "\n";
     text += fmt::format(", {} of all threads' time in them", format_seconds(busy_));
@@ -122,7 +122,7 @@ class Table {
 
 std::string head(const target::PlanSummary& plan) {
   std::string text = fmt::format(
-      "plan: batch {} in micro-batches of {}, {} threads; {} a run; activations {} "
+      "plan: batch {} in micro-batches of {}, {} threads; {} per run; activations {} "
       "(micro-batches at a time: {}), gradients {}, state {}; compiled in {}\n",
       plan.batch, plan.micro_batch, plan.threads, format_si(plan.flops, "FLOP"),
       bytes_text(plan.activation_bytes), plan.at_a_time, bytes_text(plan.gradient_bytes),

@@ -145,10 +145,10 @@ void DeviceExecutable::run(std::span<const Tensor> inputs, std::span<Tensor> out
   phases_.begin();
   const std::vector<Sent> given = sent(inputs);
   if (!changed_.empty()) states_->lose();  // until the run is through
-  phases_.next(Phase::start);
+  phases_.next(CallPhase::start);
   Client::Ran ran = client.execute(loaded_, arguments(given), result_count(), named_device(place_));
   take_states(ran);
-  phases_.next(Phase::compute);
+  phases_.next(CallPhase::compute);
   std::exception_ptr trouble;
   try {
     send_ahead(next());
@@ -186,7 +186,7 @@ void DeviceExecutable::send_ahead(std::span<const Tensor> inputs) {
 void DeviceExecutable::receive(const Client::Ran& ran, std::span<Tensor> outputs) {
   if (phases_.are_measured())
     for (const Event& event : ran.complete) place_.client->await(event, "running the program");
-  phases_.next(Phase::from_device);
+  phases_.next(CallPhase::from_device);
   Received received(place_);
   Tensor truths(ElementType::boolean, {static_cast<std::int64_t>(refusals_.size())});
   if (!refusals_.empty()) received.add(result_of(ran, result_count() - 1), truths, stablehlo::whole);

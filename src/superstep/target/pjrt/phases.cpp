@@ -6,7 +6,7 @@ void Phases::begin() {
   if (are_measured_) watch_ = Stopwatch();
 }
 
-void Phases::next(Phase phase) {
+void Phases::next(CallPhase phase) {
   if (are_measured_) begun_[static_cast<std::size_t>(phase)] = watch_.seconds();
 }
 

@@ -9,7 +9,7 @@
 
 namespace superstep::target::pjrt {
 
-enum class Phase : std::uint8_t {
+enum class CallPhase : std::uint8_t {
   to_device,    // inputs are copied
   start,        // until the call that runs the program comes back
   compute,      // until the device has done it
@@ -21,8 +21,8 @@ class Phases {
   explicit Phases(bool are_measured) : are_measured_(are_measured) {}
 
   bool are_measured() const { return are_measured_; }
-  void begin();            // with Phase::to_device
-  void next(Phase phase);  // which begins here
+  void begin();                // with CallPhase::to_device
+  void next(CallPhase phase);  // which begins here
   void end();
   Timeline timeline() const;  // of the last run; empty where phases are not measured
 

@@ -81,6 +81,16 @@ TEST(Explain, WithoutTimesSaysNothingOfAFloor) {
   EXPECT_TRUE(contains(line_of(text, "conv1"), "0.004"));
 }
 
+TEST(Explain, SaysWhatNoKernelTakes) {
+  target::PlanSummary plan = made_up_plan();
+  EXPECT_FALSE(contains(explain(plan, nullptr), "without a kernel"));
+  for (target::PlanStep& slow : plan.steps) slow.kernel = target::reference_kernel;
+  // 48 us of 52.
+  EXPECT_TRUE(
+      contains(explain(plan, nullptr),
+               "without a kernel, one element at a time: 2 of 4 steps, 92 % of the time (steps 2, 3)"));
+}
+
 TEST(Explain, SaysARefusalOnce) {
   std::vector<StepProfile> steps(7);
   for (const std::size_t i : {0u, 1u, 2u, 4u, 6u}) steps[i].step.refusals = {"a: b"};

@@ -86,6 +86,9 @@ struct CompileOptions {
 // When a step runs: once after a state has changed, for every micro-batch, or once a run at its end.
 enum class PlanPart : std::uint8_t { prepare, body, update };
 
+// The kernel of a step that no kernel takes: the operator's definition, one element at a time.
+inline constexpr std::string_view reference_kernel = "reference evaluation";
+
 // One step of a compiled plan, as `--explain` prints it.
 struct PlanStep {
   std::string node;                   // the graph's node, or nodes joined by '+'

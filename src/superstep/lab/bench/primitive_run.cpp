@@ -13,7 +13,6 @@ namespace superstep::lab {
 namespace {
 
 constexpr std::uint64_t x_seed = 11, dy_seed = 12;
-constexpr const char* reference_kernel = "reference evaluation";
 
 std::size_t position(std::span<const target::Executable::Port> ports, std::string_view name) {
   for (std::size_t i = 0; i < ports.size(); ++i)
@@ -24,7 +23,7 @@ std::size_t position(std::span<const target::Executable::Port> ports, std::strin
 double reference_flops(const target::PlanSummary& plan) {
   double flops = 0;
   for (const target::PlanStep& step : plan.steps)
-    if (step.kernel == reference_kernel) flops += step.flops;
+    if (step.kernel == target::reference_kernel) flops += step.flops;
   return flops * static_cast<double>(plan.batch) / static_cast<double>(plan.micro_batch);
 }
 

@@ -46,7 +46,7 @@ namespace {
 // A kernel that evaluates any operator says nothing about its time unless the operator is named.
 std::string described(const PlanStep& step) {
   const std::string text = fmt::format("{} {}", name_of(step.arithmetic), step.kernel);
-  return step.kernel == "reference evaluation" ? fmt::format("{}, {}", text, step.op) : text;
+  return step.kernel == target::reference_kernel ? fmt::format("{}, {}", text, step.op) : text;
 }
 
 }  // namespace

@@ -50,6 +50,20 @@ std::vector<bool> longest(const std::vector<StepProfile>& steps, double busy) {
 
 std::string share_text(double share) { return fmt::format("{:.0f} %", 100 * share); }
 
+// Numbers that follow each other as one: "2 to 5, 9, 10".
+std::string ranges(const std::vector<std::size_t>& numbers) {
+  std::string text;
+  for (std::size_t i = 0; i < numbers.size();) {
+    std::size_t last = i;
+    while (last + 1 < numbers.size() && numbers[last + 1] == numbers[last] + 1) ++last;
+    if (last < i + 2) last = i;
+    text += fmt::format("{}{}", text.empty() ? "" : ", ", numbers[i]);
+    if (last > i) text += fmt::format(" to {}", numbers[last]);
+    i = last + 1;
+  }
+  return text;
+}
+
 class Table {
  public:
   Table(const target::PlanSummary& plan, const MachineFloor* machine)
@@ -106,11 +120,27 @@ class Table {
     std::string text =
         fmt::format("\nin all: {} steps, {} and {} per run", steps_.size(),
                     format_si(of_run(&PlanStep::flops), "FLOP"), format_bytes(of_run(&PlanStep::bytes)));
-    if (busy_ <= 0) return text + "\n";
+    if (busy_ <= 0) return text + "\n" + by_definition();
     text += fmt::format(", {} of all threads' time in them", format_seconds(busy_));
     if (machine_)
       text += fmt::format(", {} of the floor", share_text(sum_of(steps_, &StepProfile::total_floor) / busy_));
-    return text + "; * marks the longest steps, half of that time together\n";
+    return text + "; * marks the longest steps, half of that time together\n" + by_definition();
+  }
+
+  // Steps that no kernel takes: slow, and so worth saying of a model that is.
+  std::string by_definition() const {
+    std::vector<std::size_t> numbers;
+    double seconds = 0;
+    for (std::size_t i = 0; i < steps_.size(); ++i) {
+      if (steps_[i].step.kernel != target::reference_kernel) continue;
+      numbers.push_back(i + 1);
+      seconds += steps_[i].total();
+    }
+    if (numbers.empty()) return "";
+    return fmt::format("without a kernel, one element at a time: {} of {} steps{} (step{} {})\n",
+                       numbers.size(), steps_.size(),
+                       busy_ > 0 ? ", " + share_text(seconds / busy_) + " of the time" : "",
+                       numbers.size() == 1 ? "" : "s", ranges(numbers));
   }
 
   const MachineFloor* machine_;
@@ -144,20 +174,6 @@ std::string floor_text(const MachineFloor& machine) {
          "the "
          "nearest memory\n  that holds them all, over the time it took; 'bound' says which of the two it "
          "is\n";
-}
-
-// Numbers that follow each other as one: "2 to 5, 9, 10".
-std::string ranges(const std::vector<std::size_t>& numbers) {
-  std::string text;
-  for (std::size_t i = 0; i < numbers.size();) {
-    std::size_t last = i;
-    while (last + 1 < numbers.size() && numbers[last + 1] == numbers[last] + 1) ++last;
-    if (last < i + 2) last = i;
-    text += fmt::format("{}{}", text.empty() ? "" : ", ", numbers[i]);
-    if (last > i) text += fmt::format(" to {}", numbers[last]);
-    i = last + 1;
-  }
-  return text;
 }
 
 }  // namespace

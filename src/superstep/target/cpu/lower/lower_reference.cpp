@@ -4,6 +4,7 @@
 
 #include "superstep/op/core/definition.h"
 #include "superstep/target/cpu/lower/lowering.h"
+#include "superstep/target/target.h"
 
 namespace superstep::target::cpu {
 namespace {
@@ -40,7 +41,7 @@ void visit(const Port& port, F&& f) {
 
 kernels::KernelInfo info_of(std::size_t inputs, std::size_t outputs, op::Cost cost) {
   kernels::KernelInfo info;
-  info.name = "reference evaluation";
+  info.name = reference_kernel;
   info.flops = cost.flops;
   info.bytes = cost.bytes;
   info.inputs = inputs;

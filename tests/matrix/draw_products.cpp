@@ -5,8 +5,12 @@ namespace {
 
 Case matmul(Draw& d, const char* op) {
   const std::int64_t m = d.number(1, 20), k = d.number(1, 30), n = d.number(1, 20);
-  Extents batch = d.extents(d.number(0, 2), 1, 3), a = batch, b;
+  Extents batch = d.extents(d.number(0, 3), 1, 3), a = batch, b;
   if (d.coin()) b = batch;
+  // Axes that one of the two has and the other broadcasts, in any order: more than strides can join.
+  if (d.coin())
+    for (std::size_t i = 0; i < b.size(); ++i)
+      if (d.coin()) (d.coin() ? a : b)[i] = 1;
   a.insert(a.end(), {m, k});
   b.insert(b.end(), {k, n});
   return node_case(op, {d.normal(Shape(a)), d.normal(Shape(b))});

@@ -1,5 +1,7 @@
 #include "superstep/target/cpu/kernels/product/triangular_loops.h"
 
+#include <type_traits>
+
 #include "superstep/target/cpu/kernels/core/vector_targets.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -13,6 +15,15 @@ HWY_BEFORE_NAMESPACE();
 namespace superstep::kernels::HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
+
+// sum - f x, of floats rounded once.
+template <class V>
+HWY_INLINE V less_product(V f, V x, V sum) {
+  if constexpr (std::is_integral_v<hn::TFromD<hn::DFromV<V>>>)
+    return hn::Sub(sum, hn::Mul(f, x));
+  else
+    return hn::NegMulAdd(f, x, sum);
+}
 
 // Two vectors of each row stay in registers while all of x goes by: with 4 rows 8 sums, enough to hide how
 // long a multiply-add takes.
@@ -29,7 +40,7 @@ HWY_INLINE void fold_columns(const Fold<T>& fold, std::int64_t j) {
     for (int v = 0; v < vectors; ++v) {
       const auto value = hn::LoadU(tag, x + v * width);
       for (int r = 0; r < rows; ++r)
-        sums[r][v] = hn::NegMulAdd(hn::Set(tag, f[r * fold.f_step]), value, sums[r][v]);
+        sums[r][v] = less_product(hn::Set(tag, f[r * fold.f_step]), value, sums[r][v]);
     }
   }
   for (int r = 0; r < rows; ++r)
@@ -46,8 +57,8 @@ HWY_INLINE void fold_rest(const Fold<T>& fold, std::int64_t j) {
     T* const y = fold.y + r * fold.y_stride + j;
     auto sum = load_part(tag, y, left);
     for (std::int64_t p = 0; p < fold.count; ++p)
-      sum = hn::NegMulAdd(hn::Set(tag, fold.f[p * fold.f_stride + r * fold.f_step]),
-                          load_part(tag, fold.x + p * fold.x_stride + j, left), sum);
+      sum = less_product(hn::Set(tag, fold.f[p * fold.f_stride + r * fold.f_step]),
+                         load_part(tag, fold.x + p * fold.x_stride + j, left), sum);
     store_part(sum, tag, y, left);
   }
 }
@@ -73,6 +84,8 @@ void fold_any(const Fold<T>& fold) {
 
 void fold_f32(const Fold<float>& fold) { fold_any(fold); }
 void fold_f64(const Fold<double>& fold) { fold_any(fold); }
+void fold_i32(const Fold<std::int32_t>& fold) { fold_any(fold); }
+void fold_i64(const Fold<std::int64_t>& fold) { fold_any(fold); }
 
 }  // namespace superstep::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -82,9 +95,13 @@ namespace superstep::kernels {
 
 HWY_EXPORT(fold_f32);
 HWY_EXPORT(fold_f64);
+HWY_EXPORT(fold_i32);
+HWY_EXPORT(fold_i64);
 
 FoldLoop<float>* fold_loop(float) { return SUPERSTEP_VECTOR_FUNCTION(fold_f32); }
 FoldLoop<double>* fold_loop(double) { return SUPERSTEP_VECTOR_FUNCTION(fold_f64); }
+FoldLoop<std::int32_t>* fold_loop(std::int32_t) { return SUPERSTEP_VECTOR_FUNCTION(fold_i32); }
+FoldLoop<std::int64_t>* fold_loop(std::int64_t) { return SUPERSTEP_VECTOR_FUNCTION(fold_i64); }
 
 }  // namespace superstep::kernels
 #endif  // HWY_ONCE

@@ -22,5 +22,7 @@ template <class T>
 using FoldLoop = void(const Fold<T>& fold);
 FoldLoop<float>* fold_loop(float);
 FoldLoop<double>* fold_loop(double);
+FoldLoop<std::int32_t>* fold_loop(std::int32_t);  // whole numbers wrap around
+FoldLoop<std::int64_t>* fold_loop(std::int64_t);
 
 }  // namespace superstep::kernels

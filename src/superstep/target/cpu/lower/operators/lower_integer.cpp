@@ -11,6 +11,7 @@
 #include "superstep/target/cpu/kernels/move/copy.h"
 #include "superstep/target/cpu/lower/image_operands.h"
 #include "superstep/target/cpu/lower/operators/lower_elementwise.h"
+#include "superstep/target/cpu/lower/operators/lower_product.h"
 
 namespace superstep::target::cpu {
 namespace {
@@ -377,6 +378,7 @@ Lowered lower_dequantize(Lowering& lowering, NodeId id) {
 constexpr Lowerer lowerers[] = {
     {"ConvInteger", "integer convolution", lower_sums},
     {"MatMulInteger", "integer convolution", lower_sums},
+    {"MatMulInteger", "product of whole numbers", lower_whole_product},
     {"QuantizeLinear", "quantize", lower_dense_quantize},
     {"QuantizeLinear", "vector program", lower_quantize},
     {"DequantizeLinear", "vector program", lower_dequantize},

@@ -2,6 +2,7 @@
 
 #include "superstep/op/core/definition.h"
 #include "superstep/op/product/convolution.h"
+#include "superstep/target/cpu/kernels/product/whole_product.h"
 #include "superstep/target/cpu/kernels/product/wide_product.h"
 #include "superstep/target/cpu/lower/matrix_product.h"
 #include "superstep/target/cpu/lower/operators/lower_convolution.h"
@@ -54,7 +55,8 @@ Lowered lower_wide_product(Lowering& lowering, const Node& node, const ProductTa
   if (!product) return std::unexpected(product.error());
   if (!target.epilogue.steps.empty() || target.result != node.outputs[0])
     return refuse("product of f64", "something is fused to it");
-  const auto matmul = describe_matmul(lowering, *product, target.result);
+  std::vector<OuterBatch> outer;
+  const auto matmul = describe_matmul(lowering, *product, target.result, &outer);
   if (!matmul) return std::unexpected(matmul.error());
   if (product->bias.valid() && !lowering.is_row_major(product->bias))
     return refuse("product of f64", "the bias does not lie in a line");
@@ -63,12 +65,46 @@ Lowered lower_wide_product(Lowering& lowering, const Node& node, const ProductTa
   if (!kernel) return std::unexpected(kernel.error());
   std::vector<DraftOperand> inputs{lowering.read(product->a), lowering.read(product->b)};
   if (product->bias.valid()) inputs.push_back(lowering.read(product->bias));
-  lowering.emit(target.op, target.name, std::move(*kernel), std::move(inputs),
-                {lowering.write(target.result)});
+  lowering.emit(target.op, target.name, over_outer_batches(std::move(*kernel), outer, *matmul),
+                std::move(inputs), {lowering.write(target.result)});
   return {};
 }
 
+// How the zero points of an input lie: of MatMulInteger's rows or columns, `each` of them.
+std::expected<kernels::WholeProduct::ZeroPoint, Refusal> zero_points_of(const Lowering& lowering,
+                                                                        const Node& node, std::size_t input,
+                                                                        std::int64_t each) {
+  using ZeroPoint = kernels::WholeProduct::ZeroPoint;
+  if (node.op != "MatMulInteger" || node.inputs.size() <= input || !node.inputs[input].valid())
+    return ZeroPoint::none;
+  const Shape& shape = lowering.shape(node.inputs[input]);
+  if (shape.element_count() == 1) return ZeroPoint::one;
+  if (shape.rank() == 1 && shape[0] == each && lowering.is_row_major(node.inputs[input]))
+    return ZeroPoint::each;
+  return refuse("product of whole numbers", "zero points of matrices of their own");
+}
+
 }  // namespace
+
+Lowered lower_whole_product(Lowering& lowering, NodeId id) {
+  const Node& node = lowering.graph().node(id);
+  std::vector<OuterBatch> outer;
+  const auto matmul = describe_matmul(lowering, {.a = node.inputs[0], .b = node.inputs[1], .bias = {}},
+                                      node.outputs[0], &outer);
+  if (!matmul) return std::unexpected(matmul.error());
+  const auto of_rows = zero_points_of(lowering, node, 2, matmul->rows);
+  const auto of_columns = zero_points_of(lowering, node, 3, matmul->columns);
+  if (!of_rows) return std::unexpected(of_rows.error());
+  if (!of_columns) return std::unexpected(of_columns.error());
+  auto kernel = kernels::prepare(kernels::WholeProduct{*matmul, *of_rows, *of_columns});
+  if (!kernel) return std::unexpected(kernel.error());
+  std::vector<DraftOperand> inputs;
+  for (ValueId input : node.inputs)
+    if (input.valid()) inputs.push_back(lowering.read(input));
+  lowering.emit(node.op, node.name, over_outer_batches(std::move(*kernel), outer, *matmul), std::move(inputs),
+                {lowering.write(node.outputs[0])});
+  return {};
+}
 
 Lowered lower_product(Lowering& lowering, NodeId product, const FusionGroup* group) {
   const Node& node = lowering.graph().node(product);
@@ -79,6 +115,11 @@ Lowered lower_product(Lowering& lowering, NodeId product, const FusionGroup* gro
   if (!target) return std::unexpected(target.error());
   if (!convolution && lowering.type(node.outputs[0]).element == ElementType::f64)
     return lower_wide_product(lowering, node, *target);
+  if (!convolution && is_integer(lowering.type(node.outputs[0]).element)) {
+    if (target->result != node.outputs[0])
+      return refuse("product of whole numbers", "something is fused to it");
+    return lower_whole_product(lowering, product);
+  }
   for (ValueId operand : target->operands)
     if (!convolution && !is_f32(lowering, operand) && lowering.type(operand).element != ElementType::bf16)
       return refuse("product", "a fused operand is neither f32 nor bf16");

@@ -20,4 +20,7 @@ bool expands_for_depthwise(const Lowering& lowering, const FusionGroup& group);
 Lowered lower_expanded_depthwise(Lowering& lowering, const FusionGroup& expansion, NodeId depthwise,
                                  const FusionGroup* group);
 
+// MatMul of whole numbers, and MatMulInteger of any operands.
+Lowered lower_whole_product(Lowering& lowering, NodeId id);
+
 }  // namespace superstep::target::cpu

@@ -5,6 +5,7 @@
 #include <array>
 
 #include "superstep/base/error.h"
+#include "superstep/target/cpu/kernels/core/repeated.h"
 #include "superstep/target/cpu/kernels/move/copy.h"
 #include "superstep/target/cpu/lower/matrix_product.h"
 
@@ -48,7 +49,7 @@ void join_rows(Matmul& m) {
 }  // namespace
 
 std::expected<Matmul, Refusal> describe_matmul(const Lowering& lowering, const MatrixProduct& product,
-                                               ValueId result) {
+                                               ValueId result, std::vector<OuterBatch>* outer) {
   const Shape& c = lowering.shape(result);
   if (lowering.shape(product.a).rank() < 2 || lowering.shape(product.b).rank() < 2)
     return refuse("matmul", "an operand is a vector");
@@ -65,13 +66,16 @@ std::expected<Matmul, Refusal> describe_matmul(const Lowering& lowering, const M
   BatchWalk walk;
   for (std::size_t axis = 0; axis + 2 < rank; ++axis)
     walk.push(c[static_cast<int>(axis)], {a[axis], b[axis], own[axis]});
-  if (walk.extents.size() > 2) return refuse("matmul", "more than two batch dimensions");
+  if (walk.extents.size() > 2 && !outer) return refuse("matmul", "more than two batch dimensions");
+  const std::size_t repeated = walk.extents.size() > 2 ? walk.extents.size() - 2 : 0;
+  for (std::size_t i = 0; i < repeated; ++i)
+    outer->push_back({walk.extents[i], walk.strides[0][i], walk.strides[1][i], walk.strides[2][i]});
   Matmul matmul;
   matmul.a.type = lowering.element_in_memory(product.a);
   matmul.b.type = lowering.element_in_memory(product.b);
   matmul.c.type = lowering.type(result).element;
   std::array<MatrixStrides*, 3> matrices{&matmul.a, &matmul.b, &matmul.c};
-  for (std::size_t i = 0; i < walk.extents.size(); ++i) {
+  for (std::size_t i = repeated; i < walk.extents.size(); ++i) {
     const std::size_t at = 2 - walk.extents.size() + i;
     matmul.batch[at] = walk.extents[i];
     for (std::size_t k = 0; k < 3; ++k) matrices[k]->batch[at] = walk.strides[k][i];
@@ -93,6 +97,25 @@ std::expected<Matmul, Refusal> describe_matmul(const Lowering& lowering, const M
   if (matmul.columns == 1 && matmul.c.column == 0) matmul.c.column = 1;
   join_rows(matmul);
   return matmul;
+}
+
+kernels::KernelPointer over_outer_batches(kernels::KernelPointer kernel, std::span<const OuterBatch> outer,
+                                          const Matmul& matmul) {
+  const auto bytes = [](std::int64_t step, ElementType type) {
+    return step * static_cast<std::int64_t>(size_in_bytes(type));
+  };
+  std::vector<kernels::RepeatedAxis> axes;
+  for (const OuterBatch& batch : outer) {
+    kernels::RepeatedAxis axis{batch.extent,
+                               {bytes(batch.a, matmul.a.type), bytes(batch.b, matmul.b.type)},
+                               {bytes(batch.c, matmul.c.type)}};
+    // A tensor of the epilogue lies as c does; what runs along the columns alone is shared by all places.
+    for (const kernels::EpilogueStep& step : matmul.epilogue.steps)
+      if (step.reads_input()) axis.input_steps.push_back(step.reads_tensor() ? bytes(batch.c, step.type) : 0);
+    axis.input_steps.resize(kernel->info().inputs, 0);
+    axes.push_back(std::move(axis));
+  }
+  return kernels::repeated(std::move(kernel), std::move(axes));
 }
 
 namespace {
@@ -154,24 +177,29 @@ DraftOperand operand_of(Lowering& lowering, ValueId id, const FixedRows& fixed) 
 }  // namespace
 
 Lowered lower_strided(Lowering& lowering, const MatrixProduct& product, ProductTarget target) {
-  auto matmul = describe_matmul(lowering, product, target.result);
+  std::vector<OuterBatch> outer;
+  auto matmul = describe_matmul(lowering, product, target.result, &outer);
   if (!matmul) return std::unexpected(matmul.error());
   if (Lowered steps = add_product_steps(lowering, product, target); !steps)
     return std::unexpected(steps.error());
   if (Lowered set = set_matmul_strides(lowering, target, *matmul); !set) return set;
   matmul->epilogue = target.epilogue;
-  const bool sums = lowering.can_accumulate(target.result) && target.epilogue.steps.empty() &&
-                    lowering.is_row_major(target.result);
+  const bool sums = outer.empty() && lowering.can_accumulate(target.result) &&
+                    target.epilogue.steps.empty() && lowering.is_row_major(target.result);
   matmul->accumulate = sums && !lowering.runs_once();
-  const FixedRows a = rows_of(lowering, product.a, matmul->a, *matmul, matmul->rows, matmul->inner),
-                  b = rows_of(lowering, product.b, matmul->b, *matmul, matmul->inner, matmul->columns);
+  FixedRows a, b;
+  if (outer.empty()) {
+    a = rows_of(lowering, product.a, matmul->a, *matmul, matmul->rows, matmul->inner);
+    b = rows_of(lowering, product.b, matmul->b, *matmul, matmul->inner, matmul->columns);
+  }
   auto kernel = kernels::matmul().prepare(*matmul);
   if (!kernel) return std::unexpected(kernel.error());
   std::vector<DraftOperand> inputs{operand_of(lowering, product.a, a), operand_of(lowering, product.b, b)};
   append(inputs, lowering, target.operands);
   const DraftOperand output =
       sums ? *lowering.accumulator(target.result, Lowering::Sum::written) : lowering.write(target.result);
-  lowering.emit(target.op, target.name, std::move(*kernel), std::move(inputs), {output});
+  lowering.emit(target.op, target.name, over_outer_batches(std::move(*kernel), outer, *matmul),
+                std::move(inputs), {output});
   return {};
 }
 

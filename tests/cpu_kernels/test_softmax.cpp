@@ -5,6 +5,7 @@
 
 #include "superstep/base/random.h"
 #include "superstep/target/cpu/kernels/rows/softmax.h"
+#include "superstep/target/cpu/kernels/rows/softmax_columns.h"
 #include "tests/cpu_kernels/support/check.h"
 
 namespace superstep::kernels {
@@ -118,6 +119,56 @@ TEST(Softmax, refuses_what_it_cannot_do) {
   EXPECT_EQ("the scale is not positive", prepare_softmax(s).error().reason);
   s.scale = 1, s.x_type = ElementType::i32;
   EXPECT_EQ("no softmax of i32", prepare_softmax_gradient(s).error().reason);
+}
+
+// The same down columns: one of few or many, of gaps between rows, in every type.
+TEST(SoftmaxColumns, AgreeWithTheDefinition) {
+  for_each_instruction_set([] {
+    for (std::uint64_t seed = 0; seed < 60; ++seed) {
+      RandomStream random(seed, 5);
+      static constexpr std::int64_t lengths[] = {1, 2, 21, 150}, widths[] = {2, 15, 16, 64, 65, 131, 200};
+      SoftmaxColumns s{.columns = widths[random.below(std::size(widths))],
+                       .length = lengths[random.below(std::size(lengths))]};
+      s.x_step = s.columns + static_cast<std::int64_t>(random.below(3));
+      s.y_step = s.columns + static_cast<std::int64_t>(random.below(3));
+      s.logarithm = random.below(2) == 0;
+      for (ElementType* type : {&s.x_type, &s.y_type})
+        if (random.below(3) == 0) *type = ElementType::bf16;
+      GuardedBuffer x = strided_buffer(s.x_type, {s.length, s.columns}, {s.x_step, 1});
+      GuardedBuffer y = strided_buffer(s.y_type, {s.length, s.columns}, {s.y_step, 1});
+      x.fill_random(seed, -20, 20);
+      run_kernel(*require_kernel(prepare(s)), {x.data()}, {y.data()});
+      const double rounding = s.y_type == ElementType::bf16 ? 0x1p-8 : 1e-6;
+      for (std::int64_t c = 0; c < s.columns; ++c) {
+        double maximum = -1e300, sum = 0;
+        for (std::int64_t i = 0; i < s.length; ++i) maximum = std::max(maximum, x.get(i * s.x_step + c));
+        for (std::int64_t i = 0; i < s.length; ++i) sum += std::exp(x.get(i * s.x_step + c) - maximum);
+        for (std::int64_t i = 0; i < s.length; ++i) {
+          const double z = x.get(i * s.x_step + c) - maximum;
+          const double e = s.logarithm ? z - std::log(sum) : std::exp(z) / sum;
+          const double allowed = s.logarithm ? rounding * (8 + std::abs(e)) : 5 * rounding * e + 1e-37;
+          ASSERT_NEAR(e, y.get(i * s.y_step + c), allowed) << "seed " << seed << " column " << c;
+        }
+      }
+    }
+  });
+}
+
+TEST(SoftmaxColumns, InPlaceAndWithWhatIsNoNumber) {
+  for_each_instruction_set([] {
+    SoftmaxColumns s{.columns = 20, .length = 3, .x_step = 20, .y_step = 20};
+    GuardedBuffer x(ElementType::f32, 60);
+    x.fill(1);
+    for (std::int64_t i = 0; i < 3; ++i) x.set(i * 20 + 4, -INFINITY);
+    x.set(20 + 17, NAN);
+    run_kernel(*require_kernel(prepare(s)), {x.data()}, {x.data()});
+    for (std::int64_t i = 0; i < 60; ++i) {
+      if (i % 20 == 4 || i % 20 == 17)
+        EXPECT_TRUE(std::isnan(x.get(i))) << i;
+      else
+        EXPECT_NEAR(1.0 / 3, x.get(i), 1e-7) << i;
+    }
+  });
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #define SUPERSTEP_LOWERERS \
   convolution_lowerers,    \
   reduction_lowerers,      \
+  softmax_lowerers,        \
   pooling_lowerers,        \
   normalization_lowerers,  \
   lookup_lowerers,         \

@@ -56,7 +56,7 @@ class ReduceKernel final : public Kernel {
 
 std::string fault_of(const Reduce& r) {
   if (r.outer < 0 || r.inner < 0 || r.reduced < 0) return "an extent is negative";
-  if (r.type != ElementType::f32 && r.type != ElementType::bf16 && r.type != ElementType::f64)
+  if (r.type != ElementType::f32 && r.type != ElementType::bf16 && !is_wide(r.type))
     return fmt::format("no reduction of {}", name_of(r.type));
   if (r.accumulate && r.reduction == Reduction::mean) return "a mean cannot be added to";
   return {};
@@ -74,9 +74,10 @@ Prepared prepare(const Reduce& reduce) {
   info.name = fmt::format("{}, {} x {} x {}", name_of(r.reduction), r.outer, r.reduced, r.inner);
   info.flops = elements * (r.reduction == Reduction::sum_of_squares ? 2 : 1);
   info.bytes = elements * static_cast<double>(size_in_bytes(r.type)) +
-               (r.type == ElementType::f64 ? 8 : 4) * static_cast<double>(r.outer * r.inner);
+               static_cast<double>(is_wide(r.type) ? size_in_bytes(r.type) : sizeof(float)) *
+                   static_cast<double>(r.outer * r.inner);
   info.inputs = info.outputs = 1;
-  if (r.type == ElementType::f64) return prepare_wide_reduce(r, std::move(info));
+  if (is_wide(r.type)) return prepare_wide_reduce(r, std::move(info));
   if (r.accumulate) info.scratch_bytes = static_cast<std::size_t>(r.inner) * sizeof(float);
   return std::make_unique<ReduceKernel>(std::move(info), r);
 }

@@ -12,9 +12,9 @@ enum class Reduction : std::uint8_t { sum, mean, max, min, sum_of_squares, produ
 
 // x is [outer][reduced][inner] with inner contiguous: element (o, r, i) at o * outer_stride +
 // r * reduced_stride + i; y is dense [outer][inner]. inner = 1 with reduced_stride = 1 reduces contiguous
-// rows; outer = 1 reduces over leading axes. x f32 or bf16, y f32; or both f64. Sums are made in a fixed
-// order of partial sums (error grows with the square root of the partial length, not with `reduced`). Slots:
-// inputs x; outputs y.
+// rows; outer = 1 reduces over leading axes. x f32 or bf16, y f32; or both f64, or of one type of 32 or 64
+// bits of whole numbers, which wrap around. Sums are made in a fixed order of partial sums (error grows with
+// the square root of the partial length, not with `reduced`). Slots: inputs x; outputs y.
 struct Reduce {
   Reduction reduction = Reduction::sum;
   std::int64_t outer = 1, reduced = 1, inner = 1;

@@ -145,19 +145,25 @@ Lowered lower_wide(Lowering& lowering, NodeId id) {
   return {};
 }
 
-// The larger of x and the lower limit, then the smaller of that and the upper one.
+// The larger of x and the lower limit, then the smaller of that and the upper one, where these are there.
 Lowered lower_wide_clip(Lowering& lowering, NodeId id) {
   const Node& node = lowering.graph().node(id);
-  if (lowering.element_in_memory(node.inputs[0]) != ElementType::f64)
+  const ElementType type = lowering.element_in_memory(node.inputs[0]);
+  if (is_floating(type) && type != ElementType::f64)
     return refuse("wide elements", "a type of vector programs");
-  if (node.inputs.size() < 3 || !node.inputs[1].valid() || !node.inputs[2].valid())
-    return refuse("wide elements", "a limit is left out");
-  const WideRow low{"Clip", WideOp::largest}, high{"Clip", WideOp::least};
-  if (Lowered first =
-          emit_step(lowering, node, describe(lowering, node, low), {node.inputs[0], node.inputs[1]}, false);
-      !first)
-    return first;
-  return emit_step(lowering, node, describe(lowering, node, high), {node.inputs[2]}, true);
+  constexpr WideRow limits[] = {{"Clip", WideOp::largest}, {"Clip", WideOp::least}};
+  bool continues = false;
+  for (std::size_t i = 0; i < std::size(limits); ++i) {
+    if (node.inputs.size() <= i + 1 || !node.inputs[i + 1].valid()) continue;
+    const ValueId limit = node.inputs[i + 1];
+    const std::vector<ValueId> operands = continues ? std::vector{limit} : std::vector{node.inputs[0], limit};
+    if (Lowered step = emit_step(lowering, node, describe(lowering, node, limits[i]), operands, continues);
+        !step)
+      return step;
+    continues = true;
+  }
+  if (!continues) return refuse("wide elements", "both limits are left out");
+  return {};
 }
 
 constexpr auto table = [] {

@@ -3,33 +3,11 @@
 #include <fmt/format.h>
 
 #include "superstep/op/core/definition.h"
-#include "superstep/op/window/window.h"
 #include "superstep/target/cpu/kernels/convolution/window_columns.h"
 #include "superstep/target/cpu/kernels/move/copy.h"
 
 namespace superstep::target::cpu {
 namespace {
-
-// An axis at a time, as the operator's own rules say.
-std::vector<op::Window> windows_of(const Graph& graph, const Node& node) {
-  const Shape &x = graph.type(node.inputs[0]).shape, &y = graph.type(node.outputs[0]).shape;
-  const std::vector<std::int64_t> image = op::spatial_extents(x);
-  if (node.op == "GlobalAveragePool") {
-    std::vector<op::Window> whole;
-    for (const std::int64_t extent : image) whole.push_back({.input = extent, .kernel = extent});
-    return whole;
-  }
-  if (node.op == "MaxPool" || node.op == "AveragePool") return op::pooling_windows(node.attributes, image);
-  if (node.op == "superstep.AveragePoolGradient")
-    return op::pooling_windows(node.attributes, op::spatial_extents(y));
-  const op::ProductKind kind = op::traits_of(node.op).product_kind;
-  if (kind == op::ProductKind::weight_gradient)
-    return op::convolution_windows(node.attributes, image, op::spatial_extents(y));
-  const std::vector<std::int64_t> kernel = op::spatial_extents(graph.type(node.inputs[1]).shape);
-  return kind == op::ProductKind::transposed_convolution
-             ? op::transposed_windows(node.attributes, image, kernel)
-             : op::convolution_windows(node.attributes, image, kernel);
-}
 
 // [N, C, H, W] or [N, C, D, H, W] without gaps.
 kernels::Image dense_image_of(const Shape& shape, ElementType element) {
@@ -81,6 +59,26 @@ std::expected<kernels::Image, Refusal> as_image(const Lowering& lowering, ValueI
       return std::unexpected(std::move(gaps));
   if (const std::string fault = kernels::fault_of(image); !fault.empty()) return refuse("image", fault);
   return image;
+}
+
+std::vector<op::Window> windows_of(const Graph& graph, const Node& node) {
+  const Shape &x = graph.type(node.inputs[0]).shape, &y = graph.type(node.outputs[0]).shape;
+  const std::vector<std::int64_t> image = op::spatial_extents(x);
+  if (node.op == "GlobalAveragePool") {
+    std::vector<op::Window> whole;
+    for (const std::int64_t extent : image) whole.push_back({.input = extent, .kernel = extent});
+    return whole;
+  }
+  if (node.op == "MaxPool" || node.op == "AveragePool") return op::pooling_windows(node.attributes, image);
+  if (node.op == "superstep.AveragePoolGradient")
+    return op::pooling_windows(node.attributes, op::spatial_extents(y));
+  const op::ProductKind kind = op::traits_of(node.op).product_kind;
+  if (kind == op::ProductKind::weight_gradient)
+    return op::convolution_windows(node.attributes, image, op::spatial_extents(y));
+  const std::vector<std::int64_t> kernel = op::spatial_extents(graph.type(node.inputs[1]).shape);
+  return kind == op::ProductKind::transposed_convolution
+             ? op::transposed_windows(node.attributes, image, kernel)
+             : op::convolution_windows(node.attributes, image, kernel);
 }
 
 kernels::Window window_of(const Graph& graph, const Node& node) {

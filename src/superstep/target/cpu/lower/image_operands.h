@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "superstep/op/window/window.h"
 #include "superstep/target/cpu/kernels/convolution/convolution.h"
 #include "superstep/target/cpu/kernels/core/image.h"
 #include "superstep/target/cpu/lower/lowering.h"
@@ -19,6 +20,8 @@ std::expected<kernels::Image, Refusal> as_image(const Lowering& lowering, ValueI
 // attributes together decide (op/window/window.h); over one and two axes it has depth 1, over one height 1
 // too.
 kernels::Window window_of(const Graph& graph, const Node& node);
+// The same, an axis at a time.
+std::vector<op::Window> windows_of(const Graph& graph, const Node& node);
 
 // A convolution of few channels as one over window columns (kernels/window_columns.h): the same packed
 // weights, fewer and longer products, and an input in any layout. Nothing where that gains nothing or cannot

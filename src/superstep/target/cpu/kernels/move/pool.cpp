@@ -7,19 +7,11 @@
 
 #include "superstep/target/cpu/kernels/convolution/tap_plan.h"
 #include "superstep/target/cpu/kernels/move/pool_loops.h"
+#include "superstep/target/cpu/kernels/move/pool_plan.h"
 
 namespace superstep::kernels {
 
 namespace {
-
-// The geometry of pooling is that of a convolution.
-Convolution as_convolution(const Pool& pool) {
-  Convolution c;
-  c.x = pool.x;
-  c.y = pool.y;
-  c.window = pool.window;
-  return c;
-}
 
 bool misses_image(const AxisGeometry& axis) {
   for (std::int64_t o = 0; o < axis.output; ++o) {
@@ -313,26 +305,6 @@ class GlobalAverage final : public Kernel {
   PoolLoops loops_;
 };
 
-double bytes_of(const Image& image) {
-  return static_cast<double>(image.element_count()) * static_cast<double>(size_in_bytes(image.type));
-}
-
-const char* name_of(Pooling pooling) { return pooling == Pooling::max ? "max" : "average"; }
-
-KernelInfo describe(const Pool& pool, bool gradient) {
-  const bool with_argmax = pool.pooling == Pooling::max && (gradient || pool.save_argmax);
-  KernelInfo info;
-  const Window& w = pool.window;
-  info.name = fmt::format("{} pooling{}, {}{} x {}", name_of(pool.pooling), gradient ? " gradient" : "",
-                          pool.x.planes > 1 ? fmt::format("{} x ", w.depth) : "", w.height, w.width);
-  info.flops = multiply_adds(as_convolution(pool)) / static_cast<double>(pool.x.channels);
-  info.bytes =
-      bytes_of(pool.x) + bytes_of(pool.y) + (with_argmax ? static_cast<double>(pool.y.element_count()) : 0);
-  info.inputs = gradient && with_argmax ? 2 : 1;
-  info.outputs = !gradient && with_argmax ? 2 : 1;
-  return info;
-}
-
 bool is_global_average(const Pool& pool) {
   const Window& w = pool.window;
   return pool.pooling == Pooling::average && pool.y.height == 1 && pool.y.width == 1 && w.pad_front == 0 &&
@@ -340,24 +312,36 @@ bool is_global_average(const Pool& pool) {
          w.width == pool.x.width && w.dilation_d == 1 && w.dilation_h == 1 && w.dilation_w == 1;
 }
 
-}  // namespace
+Prepared prepare_global_average(const Pool& pool) {
+  if (!is_global_average(pool) || pool.window.taps() <= max_pool_taps)
+    return refuse("global average", fmt::format("not one window of more than {} taps", max_pool_taps));
+  KernelInfo info = describe_pooling(pool, false);
+  const std::int64_t parts = (pool.x.height * pool.x.width + max_pool_taps - 1) / max_pool_taps;
+  info.scratch_bytes = static_cast<std::size_t>(parts * pool.x.channels) * sizeof(float);
+  return std::make_unique<GlobalAverage>(std::move(info), pool, pool_loops(pool.x.type, ElementType::f32));
+}
 
-Prepared prepare_pool(const Pool& pool) {
-  if (std::string fault = fault_of(pool); !fault.empty()) return refuse("pooling", fault);
-  KernelInfo info = describe(pool, false);
-  const bool large = pool.window.taps() > max_pool_taps;
-  if (is_global_average(pool) && large) {
-    const std::int64_t parts = (pool.x.height * pool.x.width + max_pool_taps - 1) / max_pool_taps;
-    info.scratch_bytes = static_cast<std::size_t>(parts * pool.x.channels) * sizeof(float);
-    return std::make_unique<GlobalAverage>(std::move(info), pool, pool_loops(pool.x.type, ElementType::f32));
-  }
-  if (large) return refuse("pooling", fmt::format("more than {} taps", max_pool_taps));
+Prepared prepare_window_by_window(const Pool& pool) {
+  if (pool.window.taps() > max_pool_taps)
+    return refuse("window by window", fmt::format("more than {} taps", max_pool_taps));
   const Convolution c = as_convolution(pool);
   return std::make_unique<PoolForward>(
-      std::move(info), pool,
+      describe_pooling(pool, false), pool,
       expand_rows(expand(forward_runs(planes_of(c), true), pool.y.planes),
                   expand(forward_runs(rows_of(c), true), pool.y.rows()), pool.window.height, pool.x.rows()),
       expand(forward_runs(columns_of(c), true), pool.y.width), pool_loops(pool.x.type, pool.y.type));
+}
+
+}  // namespace
+
+extern constinit const Implementation<Pool> global_average{"global average", prepare_global_average};
+extern constinit const Implementation<Pool> window_by_window{"window by window", prepare_window_by_window};
+
+SUPERSTEP_KERNELS(pooling_forward, Pool, global_average, sliding_windows, window_by_window)
+
+Prepared prepare_pool(const Pool& pool) {
+  if (std::string fault = fault_of(pool); !fault.empty()) return refuse("pooling", fault);
+  return pooling_forward().prepare(pool);
 }
 
 Prepared prepare_pool_gradient(const Pool& pool) {
@@ -367,7 +351,7 @@ Prepared prepare_pool_gradient(const Pool& pool) {
     return refuse("pooling gradient", fmt::format("more than {} taps", max_pool_taps));
   const Convolution c = as_convolution(pool);
   return std::make_unique<PoolGradient>(
-      describe(pool, true), pool,
+      describe_pooling(pool, true), pool,
       expand_rows(expand(gradient_runs(planes_of(c), true), pool.x.planes),
                   expand(gradient_runs(rows_of(c), true), pool.x.rows()), pool.window.height, pool.y.rows()),
       expand(gradient_runs(columns_of(c), true), pool.x.width), pool_loops(pool.y.type, pool.x.type));

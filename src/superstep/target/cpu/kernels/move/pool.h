@@ -27,6 +27,9 @@ struct Pool {
   bool accumulate = false;
 };
 
+const ImplementationList<Pool>& pooling_forward();
+
+// The fault of a specification before any implementation is asked; else pooling_forward().
 Prepared prepare_pool(const Pool& pool);
 Prepared prepare_pool_gradient(const Pool& pool);
 

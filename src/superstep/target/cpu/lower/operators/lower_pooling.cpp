@@ -1,21 +1,33 @@
 // Pooling and its gradients.
+#include <algorithm>
+
 #include "superstep/target/cpu/kernels/move/pool.h"
+#include "superstep/target/cpu/kernels/move/pool_places.h"
 #include "superstep/target/cpu/lower/image_operands.h"
 
 namespace superstep::target::cpu {
 namespace {
+
+// Rounding the number of windows up (`ceil_mode`) can make a last one that does.
+bool reaches_past_padding(const op::Window& axis) {
+  const std::int64_t end = (axis.output - 1) * axis.stride + (axis.kernel - 1) * axis.dilation + 1;
+  return end > axis.input + axis.pad_begin + axis.pad_end;
+}
 
 std::expected<kernels::Pool, Refusal> describe(const Lowering& lowering, const Node& node, ValueId x,
                                                ValueId y) {
   const auto image_x = as_image(lowering, x), image_y = as_image(lowering, y);
   if (!image_x) return std::unexpected(image_x.error());
   if (!image_y) return std::unexpected(image_y.error());
-  if (node.attributes.integer("ceil_mode", 0) && node.attributes.integer("count_include_pad", 0))
+  const std::vector<op::Window> axes = windows_of(lowering.graph(), node);
+  const bool padded =
+      std::ranges::any_of(axes, [](const op::Window& w) { return w.pad_begin > 0 || w.pad_end > 0; });
+  const bool counts_padding = padded && node.attributes.integer("count_include_pad", 0) != 0;
+  if (counts_padding && std::ranges::any_of(axes, reaches_past_padding))
     return refuse("pooling", "windows that reach past the padding, which they do not count");
   kernels::Pool pool{.x = *image_x, .y = *image_y, .window = window_of(lowering.graph(), node)};
   if (node.op != "MaxPool")
-    pool.pooling = node.attributes.integer("count_include_pad", 0) ? kernels::Pooling::average_with_padding
-                                                                   : kernels::Pooling::average;
+    pool.pooling = counts_padding ? kernels::Pooling::average_with_padding : kernels::Pooling::average;
   return pool;
 }
 
@@ -39,13 +51,33 @@ bool only_gradients_read(const Lowering& lowering, const Node& forward) {
   return !lowering.leaves_section(forward.outputs[1]);
 }
 
+// With the places of the maxima, which others than gradients read.
+Lowered lower_pool_with_places(Lowering& lowering, const Node& node, const kernels::Pool& pool) {
+  if (node.attributes.integer("storage_order", 0) != 0)
+    return refuse("pooling", "places are counted down columns");
+  const Strides& strides = lowering.view(node.outputs[1]).strides;
+  const auto from_the_end = [&](std::size_t i) {
+    return strides.size() > i + 2 ? strides[strides.size() - i - 1] : 0;
+  };
+  auto kernel = kernels::prepare(kernels::PoolPlaces{.pool = pool,
+                                                     .batch = strides[0],
+                                                     .channel = strides[1],
+                                                     .plane = from_the_end(2),
+                                                     .row = from_the_end(1),
+                                                     .column = from_the_end(0)});
+  if (!kernel) return std::unexpected(kernel.error());
+  lowering.emit(node.op, node.name, std::move(*kernel), {lowering.read(node.inputs[0])},
+                {lowering.write(node.outputs[0]), lowering.write(node.outputs[1])});
+  return {};
+}
+
 Lowered lower_pool(Lowering& lowering, NodeId id) {
   const Node& node = lowering.graph().node(id);
   auto pool = describe(lowering, node, node.inputs[0], node.outputs[0]);
   if (!pool) return std::unexpected(pool.error());
   const bool has_indices = node.outputs.size() > 1 && node.outputs[1].valid();
   if (has_indices && !only_gradients_read(lowering, node))
-    return refuse("pooling", "the indices of the maxima are read by other operators");
+    return lower_pool_with_places(lowering, node, *pool);
   pool->save_argmax = has_indices;
   auto kernel = kernels::prepare_pool(*pool);
   if (!kernel) return std::unexpected(kernel.error());

@@ -174,7 +174,7 @@ Case split(Draw& d, const char* op) {
                    static_cast<int>(parts));
 }
 Case tile(Draw& d, const char* op) {
-  const Shape x = d.shape(1, 3);
+  const Shape x = d.shape(1, 5);
   return node_case(op, {d.normal(x), d.whole({x.rank()}, 1, 3)});
 }
 Case slice(Draw& d, const char* op) {

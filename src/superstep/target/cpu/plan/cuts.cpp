@@ -33,10 +33,11 @@ std::optional<std::vector<Cut>> slice_cut(const Graph& graph, const Node& node, 
   Cut cut{0, Strides(strides.size(), 1)};
   for (std::size_t i = 0; i < starts->size(); ++i) {
     const int axis = normalize_axis((*axes)[i], shape.rank());
-    if ((*steps)[i] < 1) return std::nullopt;
     std::int64_t start = (*starts)[i];
     if (start < 0) start += shape[axis];
-    start = std::clamp<std::int64_t>(start, 0, shape[axis]);
+    // Backwards the first element is one that is there.
+    start = std::clamp<std::int64_t>(
+        start, 0, (*steps)[i] < 0 ? std::max<std::int64_t>(0, shape[axis] - 1) : shape[axis]);
     cut.offset += start * strides[static_cast<std::size_t>(axis)];
     cut.steps[static_cast<std::size_t>(axis)] = (*steps)[i];
   }

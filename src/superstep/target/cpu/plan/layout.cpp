@@ -366,7 +366,9 @@ class Assigner {
     if (node.op != "Slice" && node.op != "Split") return false;
     const View source = source_of(node);
     const auto cuts = cuts_of(graph_, node, source.strides);
-    if (!cuts) return false;
+    // What is read backwards is copied: no kernel but that of copies takes such strides.
+    if (!cuts || std::ranges::any_of(*cuts, [](const Cut& cut) { return std::ranges::min(cut.steps) < 1; }))
+      return false;
     std::vector<View> parts;
     for (std::size_t i = 0; i < cuts->size(); ++i) {
       View part{source.root, source.offset + (*cuts)[i].offset, source.strides};

@@ -165,7 +165,8 @@ std::vector<Axis> simplified(const StridedCopy& copy) {
   return merged;
 }
 
-constexpr std::size_t max_outer_axes = 8;
+// What the places of a walk are counted in, on the stack: the axes of a tensor of rank 16 that is tiled.
+constexpr std::size_t max_outer_axes = 32;
 
 // Calls body(x offset, y offset) for every index of the outer axes, in elements, that lies in `range` along
 // the first of them.
@@ -292,7 +293,6 @@ class ElementCopyKernel final : public CopyKernel {
 std::string fault_of(const StridedCopy& copy) {
   if (copy.extents.size() != copy.x_strides.size() || copy.extents.size() != copy.y_strides.size())
     return "extents and strides differ in length";
-  if (copy.extents.size() > max_outer_axes) return "more than 8 axes";
   const bool empty = std::ranges::count(copy.extents, 0) > 0;
   for (std::size_t i = 0; i < copy.extents.size(); ++i) {
     if (copy.extents[i] < 0) return "an extent is negative";
@@ -331,6 +331,7 @@ Prepared prepare(const StridedCopy& copy) {
   if (elements == 0) return std::make_unique<NothingToCopy>(std::move(info));
 
   std::vector<Axis> axes = simplified(copy);
+  if (axes.size() > max_outer_axes) return refuse("copy", fmt::format("more than {} axes", max_outer_axes));
   if (axes.empty()) axes.push_back({1, 1, 1});
   const Axis inner = axes.back();
   if (inner.y != 1) {

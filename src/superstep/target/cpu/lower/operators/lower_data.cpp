@@ -104,7 +104,7 @@ Lowered lower_cuts(Lowering& lowering, NodeId id) {
   const ValueId x = node.inputs[0];
   const Strides& strides = lowering.view(x).strides;
   const auto cuts = cuts_of(lowering.graph(), node, strides);
-  if (!cuts) return refuse("copy", "places are not constant, or steps are negative");
+  if (!cuts) return refuse("copy", "places are not constant");
   for (std::size_t i = 0; i < cuts->size(); ++i) {
     const ValueId y = node.outputs[i];
     Strides from = strides;

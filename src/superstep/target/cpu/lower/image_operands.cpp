@@ -9,12 +9,11 @@
 namespace superstep::target::cpu {
 namespace {
 
-// [N, C, H, W] or [N, C, D, H, W] without gaps.
+// [N, C, W], [N, C, H, W] or [N, C, D, H, W] without gaps.
 kernels::Image dense_image_of(const Shape& shape, ElementType element) {
   const int rank = shape.rank();
-  const std::int64_t planes = rank == 5 ? shape[2] : 1;
-  kernels::Image image =
-      kernels::dense_image(planes * shape[rank - 2], shape[rank - 1], shape[0], shape[1], element);
+  const std::int64_t planes = rank == 5 ? shape[2] : 1, rows = rank == 3 ? 1 : shape[rank - 2];
+  kernels::Image image = kernels::dense_image(planes * rows, shape[rank - 1], shape[0], shape[1], element);
   image.planes = planes;
   return image;
 }
@@ -108,7 +107,7 @@ kernels::Window window_of(const Graph& graph, const Node& node) {
 std::expected<ImageCopy, Refusal> copied_into_image(const Lowering& lowering, ValueId id) {
   const Shape& shape = lowering.shape(id);
   const int rank = shape.rank();
-  if (rank != 4 && rank != 5) return refuse("image", fmt::format("rank {} is not 4 or 5", rank));
+  if (rank < 3 || rank > 5) return refuse("image", fmt::format("rank {} is not 3, 4 or 5", rank));
   const ElementType element = lowering.element_in_memory(id);
   ImageCopy result{dense_image_of(shape, element), nullptr,
                    static_cast<std::size_t>(shape.element_count()) * size_in_bytes(element)};

@@ -75,6 +75,14 @@ TEST(PredictByLaw, SoftwareThatNothingWasMeasuredByIsRefused) {
   }
 }
 
+TEST(PredictByLaw, APrimitiveThatMemoryDoesNotHoldIsRefused) {
+  const ScratchFolder folder;
+  const Outcome outcome = run_program(folder / "", "predict gemm_131072x131072x131072 --on a100-40gb");
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_TRUE(contains(outcome.errors, "does not fit NVIDIA A100 SXM4 40 GB: it needs 103 GB"))
+      << outcome.errors;
+}
+
 // Workloads of the zoo on GPUs are timed by the law, on IPUs and with a stack by the model; which it was, and
 // why, is said.
 TEST(PredictByLaw, WorkloadsWhereItIsNearer) {

@@ -116,6 +116,12 @@ void predict_primitive_by_law(const LawQuestion& asked, const machine::SheetFact
                              .units = std::max<std::int64_t>(1, asked.units)};
   if (collective && row.units < 2)
     throw Error(ErrorCode::invalid_argument, "is between two devices at least", asked.workload, "--units N");
+  const double bytes = collective ? 0 : lab::operand_values(workload) * machine::bytes_of_type(row.precision);
+  if (sheet.facts.memory > 0 && bytes > sheet.facts.memory)
+    throw Error(ErrorCode::unsupported,
+                fmt::format("does not fit {}: it needs {} and there are {}", sheet.facts.name,
+                            format_bytes(bytes), format_bytes(sheet.facts.memory)),
+                asked.workload, "a smaller shape, or a lower --precision");
   const lab::TableCall call = lab::call_of(row, sheet.facts);
   LawReport report(sheet, machine::answer_by_law(call.law, sheet.facts));
   if (collective)

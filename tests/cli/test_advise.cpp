@@ -31,6 +31,24 @@ TEST(AdviseCommand, TakesAFileOfAModel) {
   EXPECT_TRUE(contains(outcome.output, "a call within 5 ms"));
 }
 
+// The same machine, driven by eager PyTorch, launches operators one by one.
+TEST(AdviseCommand, RanksMachinesAsAFrameworkDrivesThem) {
+  const ScratchFolder folder;
+  const auto rate = [&](const std::string& options) {
+    const Outcome outcome = run_program(
+        folder / "", "advise mlp --precision tf32 --on a100-40gb,h100 --json advice.json " + options);
+    EXPECT_EQ(outcome.code, 0) << outcome.errors;
+    EXPECT_EQ(contains(outcome.output, "driven by pytorch-eager"), !options.empty());
+    const auto json = nlohmann::json::parse(content_of(folder / "advice.json"));
+    return (json.is_array() ? json : json["results"])[0]["metrics"]["throughput"]["value"].get<double>();
+  };
+  EXPECT_LT(rate("--stack pytorch-eager"), 0.9 * rate(""));
+  const Outcome all = run_program(folder / "", "advise mlp --stack tensorflow-xla");
+  ASSERT_EQ(all.code, 0) << all.errors;
+  EXPECT_TRUE(contains(all.output, "a100-40gb"));
+  EXPECT_FALSE(contains(all.output, "gc200"));
+}
+
 struct Refused {
   const char *arguments, *said;
 };
@@ -51,6 +69,8 @@ INSTANTIATE_TEST_SUITE_P(Calls, AdviseRefuses,
                                          Refused{"mlp --mode infer --for time-to-quality", "--mode train"},
                                          Refused{"braggn", "braggnn"}, Refused{"mlp --on gc2000", "gc200"},
                                          Refused{"mlp --precision f33", "precision"},
+                                         Refused{"mlp --stack pytorch-eagr", "pytorch-eager"},
+                                         Refused{"mlp --on gc200,a100-40gb --stack pytorch-eager", "gc200"},
                                          Refused{"mlp --budget-units 0", "budget-units"}));
 
 }  // namespace

@@ -62,6 +62,27 @@ TEST(PredictByLaw, TrainingAndNetworks) {
   EXPECT_GT(value_of(answers, "throughput"), value_of(steps, "throughput"));
 }
 
+// What no table has is not answered by what others do.
+TEST(PredictByLaw, SoftwareThatNothingWasMeasuredByIsRefused) {
+  const ScratchFolder folder;
+  for (const auto& [call, there] : {std::pair{"llm:llama-2-7b --on h100 --stack vlm", "vllm"},
+                                    {"llm:mpt-7b --on h100 --mode train --stack vllm", "pytorch-fsdp"},
+                                    {"timm/resnet50d@224 --on b200 --stack pytroch", "pytorch"}}) {
+    const Outcome outcome = run_program(folder / "", std::string("predict ") + call);
+    EXPECT_EQ(outcome.code, 2) << call;
+    EXPECT_TRUE(contains(outcome.errors, "--stack: nothing of")) << outcome.errors;
+    EXPECT_TRUE(contains(outcome.errors, there)) << outcome.errors;
+  }
+}
+
+TEST(PredictByLaw, APrimitiveThatMemoryDoesNotHoldIsRefused) {
+  const ScratchFolder folder;
+  const Outcome outcome = run_program(folder / "", "predict gemm_131072x131072x131072 --on a100-40gb");
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_TRUE(contains(outcome.errors, "does not fit NVIDIA A100 SXM4 40 GB: it needs 103 GB"))
+      << outcome.errors;
+}
+
 // Workloads of the zoo on GPUs are timed by the law, on IPUs and with a stack by the model; which it was, and
 // why, is said.
 TEST(PredictByLaw, WorkloadsWhereItIsNearer) {

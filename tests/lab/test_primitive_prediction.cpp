@@ -43,6 +43,18 @@ TEST(PrimitivePredictions, TakeLongerForMore) {
   EXPECT_LT(seconds(8), seconds(64));
 }
 
+// Three matrices of 537 MB are more than 230 MB; of 40 GB they are a part.
+TEST(PrimitivePredictions, AreHeldAgainstTheMemory) {
+  const PrimitiveQuestion question{.name = "gemm_16384x16384x16384", .precision = "f16"};
+  const machine::Prediction small = predict_primitive(on("groqchip"), question).prediction;
+  EXPECT_FALSE(small.fits);
+  EXPECT_DOUBLE_EQ(small.stages.front().memory.total(), 3.0 * 16384 * 16384 * 2);
+  EXPECT_TRUE(predict_primitive(on("a100-40gb"), question).prediction.fits);
+  EXPECT_TRUE(predict_primitive(on("groqchip"), {.name = "gemm_k4", .precision = "f16"}).prediction.fits);
+  EXPECT_DOUBLE_EQ(operand_values("gemm_16384x16384x16384"), 3.0 * 16384 * 16384);
+  EXPECT_EQ(operand_values("gemm_"), 0);
+}
+
 TEST(PrimitivePredictions, AreRefusedByName) {
   expect_refused("gc200", {.name = "gemm_k9"}, "gemm_k9");
   expect_refused("gc200", {.name = "gemm_0x1x1"}, "gemm_0x1x1");

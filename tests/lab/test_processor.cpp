@@ -12,6 +12,7 @@
 #include "superstep/lab/processor/kernel_measurement.h"
 #include "superstep/lab/processor/prediction.h"
 #include "superstep/lab/processor/probes.h"
+#include "superstep/machine/rates/facts.h"
 #include "superstep/run/model.h"
 #include "tests/contains.h"
 
@@ -101,8 +102,8 @@ TEST(Probes, AllCanBeCompiledAndAreOfManyKinds) {
     EXPECT_FALSE(what.graph(2).nodes().empty()) << what.name;
   }
   EXPECT_EQ(names.size(), probe_count);
-  EXPECT_EQ(precisions.size(), 2u);
-  EXPECT_EQ(trained, static_cast<int>(probe_count) / 2);
+  EXPECT_EQ(precisions.size(), 3u);
+  EXPECT_EQ(trained, 60);
 }
 
 machine::Machine measure_machine(std::uint64_t probes) {
@@ -120,6 +121,14 @@ machine::Machine measure_machine(std::uint64_t probes) {
 machine::Machine measured_machine() {
   static const machine::Machine box = measure_machine(16);
   return box;
+}
+
+// To laws of few constants it is no GPU, though its file has the constants of that style.
+TEST(ProcessorPrediction, IsAProcessorToLawsAsWell) {
+  const machine::MachineFacts facts = machine::facts_of(measured_machine());
+  EXPECT_EQ(facts.style, "processor");
+  EXPECT_GT(facts.peak("fp32"), 0);
+  EXPECT_EQ(machine::facts_of(machine::find_machine("a100-40gb")).style, "kernel-by-kernel");
 }
 
 // A processor that was measured has its place among the machines that are predicted.

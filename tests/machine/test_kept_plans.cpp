@@ -41,6 +41,22 @@ TEST(KeptPlans, ComeBackAsTheyWere) {
   for (int i = 1; i <= 3; ++i) expect_same(found.at({1.0 * i, 0.5, -3}), a_plan(i));
 }
 
+// One kind that is written and not read would lose all that stands behind it.
+TEST(KeptPlans, OfEveryVertexAndFormComeBack) {
+  PartPlan plan = a_plan(1);
+  for (int vertex = 0; vertex <= static_cast<int>(last_vertex); ++vertex)
+    for (int form = 0; form <= static_cast<int>(last_form); ++form) {
+      plan.grain.vertex = static_cast<Vertex>(vertex);
+      plan.form = static_cast<ProductForm>(form);
+      const std::string record = record_of({1}, plan);
+      PlansByKey found;
+      EXPECT_EQ(read_records(record, found), record.size()) << vertex << " " << form;
+    }
+  plan.grain.vertex = static_cast<Vertex>(static_cast<int>(last_vertex) + 1);
+  PlansByKey found;
+  EXPECT_EQ(read_records(record_of({1}, plan), found), 0U);
+}
+
 TEST(KeptPlans, OfAFileThatIsCutShortTheWholeRecordsCount) {
   const std::string first = record_of({1}, a_plan(1)), second = record_of({2}, a_plan(2));
   for (const std::size_t left : {std::size_t{0}, std::size_t{3}, std::size_t{9}, second.size() - 1}) {

@@ -50,6 +50,36 @@ TEST(KernelTimes, TheNearerOfTwoCountsMore) {
   EXPECT_NEAR(near, 2 * 200. * 200 * 200 / 0.9e11, 0.15 * near);
 }
 
+// A convolution that ends in tanh says little of one that ends in relu, however near its sizes are.
+TEST(KernelTimes, WhatEndsInAnotherFunctionCountsLittle) {
+  const auto with = [](const char* added, double size, double seconds) {
+    KernelTime time = product(size, seconds);
+    time.kernel += added;
+    return time;
+  };
+  const double fast = 2 * 256. * 256 * 256 / 0.9e11, slow = 10 * 2 * 200. * 200 * 200 / 0.9e11;
+  const KernelTimes times({with(" + bias, relu", 256, fast), with(" + bias, tanh", 200, slow)}, peaks);
+  const double relu = times.estimate(with(" + bias, relu", 200, 0)).seconds;
+  EXPECT_LT(relu, 1.3 * 2 * 200. * 200 * 200 / 0.9e11);
+  EXPECT_GT(times.estimate(with(" + bias, tanh", 200, 0)).seconds, 0.7 * slow);
+  // A name that only begins like one of them is another.
+  const KernelTimes gradients({with(" + relu gradient", 256, fast), with(" + tanh", 200, slow)}, peaks);
+  EXPECT_LT(gradients.estimate(with(" + tanh gradient", 200, 0)).seconds, 0.5 * slow);
+}
+
+// What was measured in a cache says little of what comes from memory: both are counted from rates of their
+// own.
+TEST(KernelTimes, APlanInACacheIsFarFromOneInMemory) {
+  constexpr ThreadPeaks both{.flops = 1e11, .bytes = 1e10, .memory_bytes = 2e9, .cache = 1e7};
+  const auto copy = [](double bytes, double set, double seconds) {
+    return KernelTime{
+        .kernel = "f32 copy, rows of 64", .bytes = bytes, .working_set = set, .seconds = seconds};
+  };
+  const KernelTimes times({copy(1e6, 9e6, 4e-4), copy(1e6, 4e7, 5.5e-4)}, both);
+  const double seconds = times.estimate(copy(1e6, 2e7, 0)).seconds;
+  EXPECT_NEAR(seconds, 5.5e-4, 0.1 * 5.5e-4);
+}
+
 TEST(KernelTimes, OfAFamilyThatNobodyMeasuredItsKindStandsIn) {
   const KernelTimes times({product(64, 3e-5)}, peaks);
   KernelTime other = product(64, 0);

@@ -153,6 +153,10 @@ void declare_advise(CLI::App& command) {
       .add_option("--precision", a->settings.precisions, "these alone: f32, tf32, f16, bf16, mixed, 16.16")
       ->type_name("NAME,...")
       ->delimiter(',');
+  command
+      .add_option("--stack", a->settings.stack,
+                  "the software that drives them, as predict names it: pytorch-eager, tensorflow, ...")
+      ->type_name("NAME");
   add_input_type_option(command, a->input_type);
   add_set_option(command, a->settings.model.model_options);
   add_bound_option(command, a->settings.model.bounds);

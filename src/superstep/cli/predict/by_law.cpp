@@ -6,15 +6,18 @@
 #include <nlohmann/json.hpp>
 
 #include "superstep/base/error.h"
+#include "superstep/base/system/standard_streams.h"
 #include "superstep/base/text.h"
 #include "superstep/cli/command.h"
 #include "superstep/cli/predict/language.h"
 #include "superstep/cli/predict/law_words.h"
 #include "superstep/cli/shared/heeded_options.h"
 #include "superstep/lab/primitive/prediction.h"
+#include "superstep/lab/processor/prediction.h"
 #include "superstep/lab/validate/tables/question.h"
 #include "superstep/machine/machine.h"
 #include "superstep/machine/rates/intervals.h"
+#include "superstep/machine/rates/kept.h"
 #include "superstep/machine/rates/machines.h"
 #include "superstep/machine/rates/models.h"
 
@@ -66,7 +69,16 @@ void refuse_unknown_network(const std::string& workload) {
                 plain + "@224");
 }
 
+// This computer as a sheet, by what was measured of it.
+machine::SheetFacts this_processor() {
+  const machine::Machine here = lab::this_computer(thread_count(), [](const std::string& what) {
+    if (!common().quiet) tell(what + "\n");
+  });
+  return {machine::facts_of(here), here.file(), true};
+}
+
 void predict_network(const LawQuestion& asked, const machine::SheetFacts& sheet) {
+  refuse_unmeasured_stack("network", asked.stack);
   const lab::RowQuestion row{.workload = asked.workload,
                              .mode = asked.training ? "train" : "infer",
                              .software = asked.stack.empty() ? "pytorch" : asked.stack,
@@ -104,6 +116,12 @@ void predict_primitive_by_law(const LawQuestion& asked, const machine::SheetFact
                              .units = std::max<std::int64_t>(1, asked.units)};
   if (collective && row.units < 2)
     throw Error(ErrorCode::invalid_argument, "is between two devices at least", asked.workload, "--units N");
+  const double bytes = collective ? 0 : lab::operand_values(workload) * machine::bytes_of_type(row.precision);
+  if (sheet.facts.memory > 0 && bytes > sheet.facts.memory)
+    throw Error(ErrorCode::unsupported,
+                fmt::format("does not fit {}: it needs {} and there are {}", sheet.facts.name,
+                            format_bytes(bytes), format_bytes(sheet.facts.memory)),
+                asked.workload, "a smaller shape, or a lower --precision");
   const lab::TableCall call = lab::call_of(row, sheet.facts);
   LawReport report(sheet, machine::answer_by_law(call.law, sheet.facts));
   if (collective)
@@ -122,6 +140,14 @@ void predict_primitive_by_law(const LawQuestion& asked, const machine::SheetFact
 }
 
 }  // namespace
+
+void refuse_unmeasured_stack(const std::string& law, const std::string& stack) {
+  if (stack.empty()) return;
+  const std::vector<std::string> known = machine::measured_software(law);
+  if (std::ranges::find(known, stack) != known.end()) return;
+  throw Error(ErrorCode::invalid_argument, fmt::format("nothing of {} was measured by '{}'", law, stack),
+              "--stack", "there are " + join(known, ", "));
+}
 
 void add_language_options(CLI::App& command, LanguageArguments& to) {
   constexpr std::int64_t most_tokens = 1 << 24;
@@ -159,7 +185,8 @@ void predict_by_law(const CLI::App& command, const LawQuestion& asked) {
       {"--pipeline", "--replicas", "--accumulate", "--device-iterations", "--loaders", "--sample-seconds",
        "--input-type", "--recompute", "--largest", "--scaling", "--shape", "--bound", "--set",
        "--approximate", "--measure", "--explain", "--provenance", "--extrapolate"});
-  const machine::SheetFacts sheet = machine::facts_named(asked.machine);
+  const machine::SheetFacts sheet =
+      asked.machine == "cpu" ? this_processor() : machine::facts_named(asked.machine);
   if (is_language(asked.workload)) return predict_language(command, asked, sheet);
   refuse_given(command, "is of language models: llm:NAME",
                {"--tokens-in", "--tokens-out", "--concurrency", "--tensor-parallel", "--pipeline-parallel"});

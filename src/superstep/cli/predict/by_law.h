@@ -24,6 +24,8 @@ struct LawQuestion {
 
 // Whether the laws answer a question: of language models and networks always, of primitives on GPUs.
 bool law_answers(const CLI::App& command, const LawQuestion& question);
+// Throws Error (invalid_argument) where `stack` is given and no call of the law was measured by it.
+void refuse_unmeasured_stack(const std::string& law, const std::string& stack);
 // Prints the answer and writes its result. Throws Error.
 void predict_by_law(const CLI::App& command, const LawQuestion& question);
 

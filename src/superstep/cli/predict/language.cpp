@@ -83,6 +83,7 @@ Request request_of(const LawQuestion& asked) {
                   .stages = given(language.pipeline_parallel, 1),
                   .software = stack_of(asked.stack, "vllm"),
                   .type = type_of(asked.precision, "fp16")};
+  if (!asked.stack.empty()) refuse_unmeasured_stack("generation", request.software);
   request.in_turn = request.software == "llama.cpp";
   return request;
 }
@@ -137,6 +138,7 @@ void predict_training(const LawQuestion& asked, const machine::SheetFacts& sheet
       .sharded = asked.stack.empty() || asked.stack.find("fsdp") != std::string::npos,
       .software = stack_of(asked.stack, "pytorch-fsdp"),
       .type = type_of(asked.precision, "bf16")};
+  refuse_unmeasured_stack("language training", asked.stack);
   refuse_unknown_rates(sheet.facts, training.type);
   // Weights, gradients and Adam's two moments, 16 bytes a parameter where they are mixed, shared by all
   // units.

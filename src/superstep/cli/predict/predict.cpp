@@ -25,6 +25,7 @@
 #include "superstep/cli/shared/processor_words.h"
 #include "superstep/lab/by_law.h"
 #include "superstep/lab/graphs_by_batch.h"
+#include "superstep/lab/profile/model.h"
 #include "superstep/lab/question.h"
 #include "superstep/machine/configuration/resolve.h"
 #include "superstep/machine/ipu/convolution.h"
@@ -358,21 +359,37 @@ void add_measured(target::Executable& plan, bool training, double seconds, doubl
         predicted / measured.best);
 }
 
+// As `profile` has it: a model is put on bytes by samples of its own.
+target::GraphAtBatch on_bytes(const Arguments& arguments, const run::TrainSettings& settings,
+                              std::int64_t batch) {
+  lab::ProfileRequest request{.model = settings.workload,
+                              .mode = arguments.mode,
+                              .precision = "int8",
+                              .model_options = settings.model_options,
+                              .shapes = settings.shapes,
+                              .bounds = settings.bounds,
+                              .batch = batch};
+  return lab::open_profiled_model(request, &target::find_target("cpu")).graph;
+}
+
 // The plan that would run here, on this computer or one like it.
 void predict_processor(const Arguments& arguments, const machine::Machine& machine) {
-  const bool training = arguments.mode == "train";
-  const run::Model model(
+  const bool training = arguments.mode == "train", bytes = arguments.precision == "int8";
+  const run::TrainSettings settings =
       lab::as_workload({.workload = arguments.workload,
-                        .precision = arguments.precision.empty() ? "f32" : arguments.precision,
+                        .precision = arguments.precision.empty() || bytes ? "f32" : arguments.precision,
                         .model_options = arguments.settings,
                         .shapes = arguments.shapes,
-                        .bounds = arguments.bounds}));
+                        .bounds = arguments.bounds});
+  const run::Model model(settings);
   const target::Target& cpu = target::find_target("cpu");
   const std::int64_t batch = arguments.batch > 0       ? arguments.batch
                              : model.fixed_batch() > 0 ? model.fixed_batch()
                              : training                ? model.settings().batch
                                                        : 1;
-  const target::GraphAtBatch graph = training ? model.training_step(&cpu) : model.inference(&cpu);
+  const target::GraphAtBatch graph = bytes      ? on_bytes(arguments, settings, batch)
+                                     : training ? model.training_step(&cpu)
+                                                : model.inference(&cpu);
   target::CompileOptions options{.batch = batch,
                                  .micro_batch = model.fixed_batch() > 0 ? batch : arguments.micro_batch,
                                  .threads = thread_count()};
@@ -382,7 +399,7 @@ void predict_processor(const Arguments& arguments, const machine::Machine& machi
   if (!prediction.beyond.empty() && !arguments.extrapolate)
     throw Error(ErrorCode::unsupported, join(prediction.beyond, "; "), arguments.workload,
                 "--extrapolate predicts it all the same");
-  const std::string precision = model.settings().precision;
+  const std::string precision = bytes ? "int8" : model.settings().precision;
   if (arguments.explain && arguments.measure > 0) {
     options.measure_steps = true;
     lab::measure_steps_of(prediction, *cpu.compile(graph, options), training, arguments.measure);
@@ -454,6 +471,8 @@ void predict(const Arguments& given, const CLI::App& command) {
   if (is_primitive(given.workload) && !run::is_model_file(given.workload))
     return predict_by_name(given, command);
   if (given.machine == "cpu") refuse_ignored(command, given, true);
+  if (given.machine == "cpu" && given.precision == "int8" && given.mode == "train")
+    throw Error(ErrorCode::invalid_argument, "int8 is for serving", "--precision", "add --mode infer");
   if (given.machine == "cpu")
     return predict_processor(given, lab::this_computer(thread_count(), [](const std::string& what) {
                                if (!common().quiet) tell(what + "\n");
@@ -545,7 +564,7 @@ void declare_predict(CLI::App& command) {
       ->type_name("N");
   command.add_option(
       "--precision", a->precision,
-      "type of data, sums and weights (default: a public set-up's, else f16; processors: f32)");
+      "type of data, sums, weights (default: a public set-up's, else f16; processors: f32, int8 too)");
   add_chip_options(command, a->chips);
   command.add_option("--device-iterations", a->device_iterations, "steps a call of the program")
       ->check(count)

@@ -125,6 +125,7 @@ MachineAdvice advice_on(const Machine& machine, GraphsByBatch& graphs, const run
     add_processor(advice, model, settings.threads, search);
     return advice;
   }
+  if (machine.stack()) search.question.software = machine.stack()->name;
   const bool asked = !search.precisions.empty();
   std::erase_if(search.precisions, [&](const std::string& name) { return !machine.computes_in(name); });
   if (asked && search.precisions.empty()) {
@@ -172,9 +173,24 @@ void rank(std::vector<MachineAdvice>& machines, Goal goal) {
 
 }  // namespace
 
+std::vector<Machine> driven_by(const std::string& stack, std::vector<Machine> machines, bool named) {
+  if (stack.empty()) return machines;
+  const std::vector<std::string> names(machine::stack_names().begin(), machine::stack_names().end());
+  if (std::ranges::find(names, stack) == names.end())
+    throw Error(ErrorCode::invalid_argument, fmt::format("'{}' is no stack", stack), "--stack",
+                unknown_name_hint(stack, names));
+  if (!named) std::erase_if(machines, [&](const Machine& machine) { return !machine.has_stack(stack); });
+  if (machines.empty())
+    throw Error(ErrorCode::invalid_argument, fmt::format("no machine's file has numbers of '{}'", stack),
+                "--stack");
+  for (Machine& machine : machines) machine = machine.driven_by(stack);
+  return machines;
+}
+
 Advice advise(const AdviseSettings& settings) {
   require_goal_is_counted(settings);
-  std::vector<Machine> asked = asked_machines(settings);
+  std::vector<Machine> asked =
+      driven_by(settings.stack, asked_machines(settings), !settings.machines.empty());
   const run::Model model(as_workload(settings.model));
   const ModelByLaw by_law(model, settings.trains);
   for (Machine& machine : asked) machine = by_law.on(std::move(machine));
@@ -182,7 +198,10 @@ Advice advise(const AdviseSettings& settings) {
   require_cost_models(model, graphs.at(std::max<std::int64_t>(1, model.fixed_batch())));
   const std::map<std::string, int> operators =
       onnx_operators(model.inference()(std::max<std::int64_t>(1, model.fixed_batch())));
-  Advice advice{.model = settings.model.workload, .trains = settings.trains, .goal = settings.goal};
+  Advice advice{.model = settings.model.workload,
+                .trains = settings.trains,
+                .goal = settings.goal,
+                .stack = settings.stack};
   ThreadPool pool(settings.threads);
   advice.recipe_samples = recipe_samples_of(settings, model, pool);
   advice.search = search_of(settings, model, advice.recipe_samples);

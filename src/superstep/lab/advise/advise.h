@@ -20,6 +20,7 @@ struct AdviseSettings {
   Goal goal = Goal::throughput;
   std::vector<std::string> machines;  // ids or files; empty: all, this computer where it was measured
   std::vector<std::string> precisions;
+  std::string stack;  // the software that drives them, as their files name it; empty: the best there is
   int units = 1;
   std::int64_t most_samples = 0;  // of a step; 0: a training's batch, 1024 of a server
   double latency_limit = 0, rate_wanted = 0;
@@ -55,6 +56,7 @@ struct Advice {
   std::string model;
   bool trains = true;
   Goal goal = Goal::throughput;
+  std::string stack;
   SearchSettings search;
   double recipe_samples = 0;
   std::vector<MachineAdvice> machines;  // best first, those without an option last
@@ -65,6 +67,11 @@ struct Advice {
 // Throws Error: an unknown workload, machine or precision; operators without a cost model (unsupported); a
 // goal that lacks what it is counted in (cost without prices, time-to-quality of a server).
 Advice advise(const AdviseSettings& settings);
+
+// The machines as `stack` drives them, all as they are where it is empty. One that was asked for by `named`
+// and has no numbers of it is refused; of the others those are left out. Throws Error (invalid_argument).
+std::vector<machine::Machine> driven_by(const std::string& stack, std::vector<machine::Machine> machines,
+                                        bool named);
 
 // As commands write results: a result a machine, and the measured ones.
 std::vector<record::Result> results_of(const Advice& advice);

@@ -233,6 +233,7 @@ std::vector<QualityAdvice> advise_by_quality(const AdviseSettings& settings, con
   std::vector<machine::Machine> asked;
   for (const std::string& name : settings.machines) asked.push_back(machine::find_machine(name));
   if (asked.empty()) asked = machine::machines();
+  asked = driven_by(settings.stack, std::move(asked), !settings.machines.empty());
   Ranking ranking(settings, curve);
   std::vector<QualityAdvice> machines(asked.size(), QualityAdvice{.machine = asked.front()});
   Progress progress = Progress::passing("advise", static_cast<double>(asked.size()), "machines");

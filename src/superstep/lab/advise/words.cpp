@@ -98,6 +98,8 @@ std::string conditions_of(const Advice& advice) {
     text += fmt::format(", a call within {}", format_seconds(search.latency_limit));
   if (search.rate_wanted > 0)
     text += fmt::format(", at least {}", format_si(search.rate_wanted, "samples/s"));
+  if (!advice.stack.empty())
+    text += fmt::format("; driven by {}: machines whose files have its numbers", advice.stack);
   return text;
 }
 
@@ -117,6 +119,7 @@ nlohmann::json config_of(const Advice& advice, const MachineAdvice& one, const O
   for (const Change& change : one.changes)
     changes.push_back({{"what", change.what}, {"gain", change.gain}, {"note", change.note}});
   return {{"goal", name_of(advice.goal)},
+          {"stack", advice.stack},
           {"precision", best.settings.precision.name},
           {"micro_batch", best.settings.micro_batch},
           {"accumulate", best.settings.accumulate},

@@ -64,7 +64,32 @@ std::string shape_words(const graph::Graph& graph) {
   return join(words, ", ");
 }
 
+// What a primitive reads and writes: of one operator all of it is there at once.
+double values_of(const graph::Graph& graph) {
+  double values = 0;
+  const auto add = [&](graph::ValueId id) {
+    values += static_cast<double>(graph.value(id).type.shape.element_count());
+  };
+  for (const auto& ids : {graph.inputs(), graph.states()}) std::ranges::for_each(ids, add);
+  for (const graph::Output& output : graph.outputs()) add(output.value);
+  return values;
+}
+
+// Models of values count what lives from one kernel to the next, and of a primitive there is none.
+void require_memory(machine::Prediction& prediction, double bytes) {
+  for (machine::Stage& stage : prediction.stages) {
+    if (bytes <= stage.memory.limit || !prediction.fits) continue;
+    prediction.fits = false;
+    stage.memory.activations = bytes;
+  }
+}
+
 }  // namespace
+
+double operand_values(const std::string& name) {
+  const auto graph = primitive_graph(name, "time_forward");
+  return graph ? values_of(*graph) : 0;
+}
 
 bool names_primitive(const std::string& name) {
   return std::ranges::any_of(prefixes, [&](std::string_view prefix) { return name.starts_with(prefix); });
@@ -84,7 +109,9 @@ PrimitivePrediction predict_primitive(const machine::Machine& machine, const Pri
   if (!found.prediction.unsupported.empty())
     throw Error(ErrorCode::unsupported,
                 fmt::format("no cost model for {}", join(found.prediction.unsupported, ", ")), question.name);
-  return {found.configuration.settings.precision.name, shape_words(graph), std::move(found.prediction)};
+  const machine::Precision& precision = found.configuration.settings.precision;
+  require_memory(found.prediction, values_of(graph) * static_cast<double>(size_in_bytes(precision.data)));
+  return {precision.name, shape_words(graph), std::move(found.prediction)};
 }
 
 double values_of_message(const std::string& name) {

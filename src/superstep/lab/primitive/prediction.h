@@ -34,6 +34,9 @@ struct PrimitivePrediction {
 // (unsupported) where the machine has no cost model of it.
 PrimitivePrediction predict_primitive(const machine::Machine& machine, const PrimitiveQuestion& question);
 
+// Values that a forward primitive reads and writes; 0: no shape of this name is known.
+double operand_values(const std::string& name);
+
 // How much faster and slower than predicted a collective may be. It has no source: chosen.
 struct CollectiveInterval {
   double slower = 0.6, faster = 1.6;

@@ -8,7 +8,9 @@
 #include <initializer_list>
 #include <optional>
 
+#include "superstep/base/error.h"
 #include "superstep/base/random.h"
+#include "superstep/lab/bench/primitive_graph.h"
 #include "superstep/op/elementwise/activation.h"
 #include "superstep/op/elementwise/arithmetic.h"
 #include "superstep/op/elementwise/unary.h"
@@ -17,6 +19,7 @@
 #include "superstep/op/move/view.h"
 #include "superstep/op/product/matmul.h"
 #include "superstep/op/window/pooling.h"
+#include "superstep/run/serve/calibrate.h"
 #include "superstep/transform/model_passes.h"
 #include "superstep/transform/pipeline.h"
 #include "superstep/transform/training/training_step.h"
@@ -253,14 +256,41 @@ transform::OptimizerSpec optimizer_of(std::uint64_t number) {
   return spec;
 }
 
+// Of six rounds two times served and trained in f32, then once each in bf16; the last rounds are served on
+// bytes.
+constexpr std::uint64_t rounds_of_floats = 12;
+
+const char* precision_of(std::uint64_t round) {
+  if (round >= rounds_of_floats) return "int8";
+  return round % 6 >= 4 ? "bf16" : "f32";
+}
+
+// What a product on bytes takes does not depend on ranges: those of random numbers do. Where nothing gains
+// from bytes the probe stays as it was.
+void put_on_bytes(Probe& probe, std::uint64_t seed) {
+  const auto fill = [seed](std::int64_t, std::span<Tensor> inputs) {
+    for (Tensor& input : inputs)
+      if (is_floating(input.type())) fill_random(input, seed, 1);
+  };
+  try {
+    probe.graph = run::quantize_model(
+                      target::find_target("cpu"), probe.graph, {},
+                      {.samples = probe.batch, .batch = probe.batch, .products = {.beside_bf16 = true}}, fill)
+                      .graph;
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::unsupported) throw;
+    probe.precision = "f32";
+  }
+}
+
 }  // namespace
 
 Probe probe(std::uint64_t number) {
   const Kind& kind = kinds[number % std::size(kinds)];
   const std::uint64_t round = number / std::size(kinds);
   Probe probe{.name = fmt::format("{} {}", kind.name, number),
-              .trains = round % 2 == 1,
-              .precision = round % 6 >= 4 ? "bf16" : "f32",
+              .trains = round < rounds_of_floats && round % 2 == 1,
+              .precision = precision_of(round),
               .batch = kind.batches[(round / 2 + round) % 4],
               .graph = {}};
   std::vector<transform::Pass> passes;
@@ -273,6 +303,7 @@ Probe probe(std::uint64_t number) {
     graph = transform::run_passes(std::move(graph), passes);
     return trains ? transform::make_training_step(graph, {}, optimizer_of(number)) : graph;
   };
+  if (probe.precision == "int8") put_on_bytes(probe, number);
   return probe;
 }
 

@@ -22,6 +22,6 @@ struct Probe {
 Probe probe(std::uint64_t number);
 
 // How many are measured: every kind of network in every mode some times over.
-inline constexpr std::uint64_t probe_count = 120;
+inline constexpr std::uint64_t probe_count = 140;
 
 }  // namespace superstep::lab

@@ -138,9 +138,6 @@ std::string record_of(const PlanKey& key, const PartPlan& plan) {
 
 namespace {
 
-constexpr double last_vertex = static_cast<double>(Vertex::outer_product),
-                 last_form = static_cast<double>(ProductForm::weight_gradient_windowed);
-
 // False where it is no record of ours.
 bool read_record(std::string_view body, PlansByKey& to) {
   constexpr double most_numbers = 256;  // of a key: far more than there are
@@ -149,9 +146,9 @@ bool read_record(std::string_view body, PlansByKey& to) {
   for (double& number : key) number = reader.number();
   PartPlan plan;
   plan.plan = read_plan(reader);
-  plan.form = static_cast<ProductForm>(reader.count(last_form));
+  plan.form = static_cast<ProductForm>(reader.count(static_cast<double>(last_form)));
   plan.combined = reader.count();
-  plan.grain.vertex = static_cast<Vertex>(reader.count(last_vertex));
+  plan.grain.vertex = static_cast<Vertex>(reader.count(static_cast<double>(last_vertex)));
   Grain& grain = plan.grain;
   for (std::int64_t* const number : {&grain.inputs, &grain.outputs, &grain.kernel_height, &grain.units})
     *number = reader.count();

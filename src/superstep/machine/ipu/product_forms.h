@@ -16,6 +16,7 @@ enum class ProductForm : std::uint8_t {
   weight_gradient,          // rows are inputs x kernel positions, terms the output positions
   weight_gradient_windowed  // the same with the first axes kept
 };
+inline constexpr ProductForm last_form = ProductForm::weight_gradient_windowed;
 
 struct FormedProduct {
   ProductForm form = ProductForm::collapsed;

@@ -39,6 +39,7 @@ struct Product {
 
 // How operands are grouped for a vertex.
 enum class Vertex : std::uint8_t { amp_1x1, amp_nx1, horizontal_mac, vertical_mac, outer_product, slic };
+inline constexpr Vertex last_vertex = Vertex::slic;  // a plan on disk with one beyond it is none of ours
 const char* name_of(Vertex vertex);
 struct Grain {
   Vertex vertex = Vertex::amp_1x1;

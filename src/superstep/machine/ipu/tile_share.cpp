@@ -14,6 +14,7 @@ namespace superstep::machine::ipu {
 const char* name_of(Vertex vertex) {
   constexpr const char* names[] = {"AMP 1x1",      "AMP Nx1",       "horizontal MAC",
                                    "vertical MAC", "outer product", "SLIC"};
+  static_assert(std::size(names) == static_cast<std::size_t>(last_vertex) + 1);
   return names[static_cast<std::size_t>(vertex)];
 }
 

@@ -58,11 +58,14 @@ class KernelTimes {
  private:
   struct Point {
     std::vector<double> numbers;  // logarithms of those in the description
-    double flops = 0, bytes = 0, working_set = 0, added = 0;
+    double flops = 0, bytes = 0, working_set = 0;
+    std::vector<std::string> added, functions;  // what is added on the way; of it what takes long by itself
+    bool from_memory = false;
     int sharing = 1, busy = 1, group = none;
     double excess = 0;  // logarithm of its seconds over those at the peaks
   };
   Point point_of(const KernelTime& kernel) const;
+  bool from_memory(const KernelTime& kernel) const;
   double least_seconds(const KernelTime& kernel) const;
 
   ThreadPeaks peaks_;

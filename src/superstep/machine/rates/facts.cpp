@@ -60,6 +60,7 @@ double bytes_of_type(std::string_view type) {
 MachineFacts facts_of(const Machine& machine) {
   const Style style = machine.style();
   MachineFacts facts{.id = machine.id(), .name = machine.name(), .style = name_of(style)};
+  if (machine.processor()) facts.style = "processor";  // such a file has its constants under another style
   facts.processors = of(machine, "processors");
   facts.clock = of(machine, "clock");
   facts.peak_f32 = of(machine, "peak_f32");

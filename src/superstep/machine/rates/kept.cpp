@@ -4,6 +4,7 @@
 
 #include <charconv>
 #include <cmath>
+#include <set>
 
 #include "superstep/base/error.h"
 #include "superstep/base/text.h"
@@ -159,6 +160,21 @@ const FittedLaws& kept_laws() {
     return all;
   }();
   return laws;
+}
+
+std::vector<std::string> measured_software(std::string_view law) {
+  std::set<std::string> names;
+  for (const auto& [kind, constants] : kept_laws().constants()) {
+    if (!kind.starts_with(std::string(law) + " ")) continue;
+    for (const std::string width : {" 4 bits ", " 8 bits ", " f16 ", " tf32 ", " f32 "}) {
+      const std::size_t at = kind.find(width);
+      if (at == std::string::npos) continue;
+      const std::string behind = kind.substr(at + width.size());
+      if (const std::string name = behind.substr(0, behind.find(' ')); name.front() != '(')
+        names.insert(name);
+    }
+  }
+  return {names.begin(), names.end()};
 }
 
 }  // namespace superstep::machine

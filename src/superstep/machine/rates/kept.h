@@ -23,4 +23,8 @@ void read_kernels(std::string_view text, const std::string& where, FittedLaws& t
 // Those of the program.
 const FittedLaws& kept_laws();
 
+// Software whose calls of a law ("generation", "network") set constants of their own there, by name: what a
+// question may name.
+std::vector<std::string> measured_software(std::string_view law);
+
 }  // namespace superstep::machine

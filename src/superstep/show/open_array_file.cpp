@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "superstep/base/system/regular_file.h"
+#include "superstep/file/foreign_forms.h"
 #include "superstep/file/form.h"
 #include "superstep/file/npy.h"
 #include "superstep/file/npz.h"
@@ -65,6 +66,7 @@ std::unique_ptr<ArrayFile> open_array_file(const std::filesystem::path& path,
         std::map<std::string, Tensor>{{path.stem().string(), data::read_tiff(path)}});
   if (data::form_of(path) == data::FileForm::safetensors) return open_weight_arrays(path);
   if (is_shown_as_model(path)) return open_model_parameters(path);
+  data::refuse_foreign_form(path);
   return std::make_unique<Hdf5Arrays>(path);
 }
 

@@ -9,6 +9,7 @@
 #include "superstep/base/system/stable_file.h"
 #include "superstep/file/columns/column_forms.h"
 #include "superstep/file/detector/detector_forms.h"
+#include "superstep/file/foreign_forms.h"
 #include "superstep/file/form.h"
 #include "superstep/file/pictures/picture_forms.h"
 #include "superstep/file/pictures/picture_list.h"
@@ -54,6 +55,7 @@ constexpr SourceForm forms[] = {
 };
 
 [[noreturn]] void refuse_form(const fs::path& path) {
+  refuse_foreign_form(path);
   std::vector<std::string> names;
   for (const SourceForm& form : forms) names.emplace_back(form.name);
   std::error_code none;

@@ -13,6 +13,7 @@
 #include "superstep/file/form.h"
 #include "superstep/file/pictures/picture_forms.h"
 #include "superstep/file/pictures/picture_list.h"
+#include "superstep/file/records/lmdb.h"
 #include "superstep/file/records/record_forms.h"
 #include "superstep/file/records/tar.h"
 #include "superstep/file/source/array_forms.h"
@@ -47,6 +48,7 @@ constexpr SourceForm forms[] = {
     {"hdf5", "data sets of an HDF5 file", is_hdf5, open_hdf5_source},
     {"parquet", "columns of a Parquet file", is_parquet, open_parquet},
     {"arrow", "columns of an Arrow or Feather file", is_arrow, open_arrow},
+    {"lmdb", "values of an LMDB database", is_lmdb, open_lmdb_source},
     {"tar", "a web data set: samples in a tar archive", is_tar, open_tar_source},
     {"tfrecord", "TFRecord of tf.train.Example", is_tfrecord, open_tfrecord_source},
     {"json-lines", "an object of JSON a line", is_json_lines, open_json_lines},

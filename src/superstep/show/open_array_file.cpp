@@ -53,7 +53,7 @@ std::string first_bytes(const std::filesystem::path& path) {
 // What is neither of the others is left to the HDF5 library, which refuses with a reason.
 std::unique_ptr<ArrayFile> open_array_file(const std::filesystem::path& path,
                                            const data::SourceRequest& request) {
-  if (is_shown_as_samples(path)) return open_sample_arrays(path, request);
+  if (!request.scalings.empty() || is_shown_as_samples(path)) return open_sample_arrays(path, request);
   if (std::filesystem::is_directory(path) && is_shown_as_weights(path)) return open_weight_arrays(path);
   const std::string magic = first_bytes(path);
   if (magic == "\x93NUMPY")

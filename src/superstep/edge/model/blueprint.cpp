@@ -53,6 +53,7 @@ run::TrainSettings settings_of(const ModelSource& source, std::map<std::string, 
   settings.precision = source.precision;
   settings.data.clear();
   settings.validation.clear();
+  settings.augmentation.clear();
   return settings;
 }
 
@@ -137,7 +138,9 @@ void require_digest_beside(const std::string& what) {
 std::string digest_of(const run::Model& model, const graph::Graph& graph, std::size_t& parameter_bytes) {
   ContentHash hash;
   nlohmann::json settings = run::to_json(model.settings());
-  for (const char* of_training : {"data", "weights", "workload"}) settings.erase(of_training);
+  for (const char* of_training : {"data", "weights", "workload", "augmentation"}) settings.erase(of_training);
+  for (const char* of_requests : {"scale", "offset"})
+    if (settings[of_requests].empty()) settings.erase(of_requests);
   hash.add(settings.dump());
   const std::string& what = model.settings().workload;
   if (what.ends_with(".onnx"))
@@ -165,6 +168,10 @@ Blueprint read_blueprint(const ModelSource& source, const target::Target& target
   if (!source.verify_key.empty()) require_signed(source.what, source.verify_key);
   require_digest_beside(source.what);
   const run::Model model(settings_of(source, states, has_digest));
+  if (!model.settings().scale.empty() || !model.settings().offset.empty())
+    throw Error(ErrorCode::unsupported,
+                "was trained on data that were scaled (--scale, --offset), which requests are not",
+                source.what, "scale the data themselves: superstep convert IN OUT --scale NAME=X");
   const bool trained = !states.empty() || source.what.ends_with(".onnx");
   Blueprint blueprint{.trained = trained, .has_digest = has_digest};
   blueprint.precision = source.precision;

@@ -119,7 +119,8 @@ std::unique_ptr<SampleSource> open_source(const fs::path& given, const SourceReq
   const std::vector<NamedArray> named = named_arrays(given);
   std::unique_ptr<SampleSource> source =
       named.empty() ? open_files(given, request) : open_named(named, request, open_files);
-  return request.unnamed.empty() ? std::move(source) : named_as(std::move(source), request.unnamed);
+  if (!request.unnamed.empty()) source = named_as(std::move(source), request.unnamed);
+  return scaled_source(std::move(source), request.scalings);
 }
 
 bool has_array(const fs::path& given, std::string_view name) {

@@ -292,7 +292,11 @@ struct TrainingSettings {
   double average = 0;      // decay of averages of the weights, which validate and are served; 0: the recipe's
   bool augment = true;     // where the data allow it
   bool crop = false;       // of pictures that are larger than the model's the middle is taken
-  bool skip_broken = false;        // samples that cannot be read are left out
+  // "x=0.1", "x=log", "x=unit", one per channel "image=4.4,4.5,4.4"; then "x=-3" is added. Of arrays of
+  // the data, and kept with the run.
+  std::vector<std::string> scale = {}, offset = {};
+  std::vector<std::string> augmentation = {};  // of a model file: "x,mask=flip-horizontal", "x=noise:0.01"
+  bool skip_broken = false;                    // samples that cannot be read are left out
   std::size_t data_memory = 0;     // bytes that samples of files may take; 0: a quarter of what is free
   double checkpoint_seconds = 30;  // between checkpoints within an epoch
   // Behind a plug-in ("cuda", ...): so many devices share each batch; 0: one, or where a run goes on as many

@@ -45,6 +45,9 @@ TrainingSettings settings_of(nb::dict given) {
   settings.average = setting<double>(given, "average");
   settings.augment = setting<bool>(given, "augment");
   settings.crop = setting<bool>(given, "crop");
+  settings.scale = setting<std::vector<std::string>>(given, "scale");
+  settings.offset = setting<std::vector<std::string>>(given, "offset");
+  settings.augmentation = setting<std::vector<std::string>>(given, "augmentation");
   settings.skip_broken = setting<bool>(given, "skip_broken");
   settings.data_memory = setting<std::size_t>(given, "data_memory");
   settings.training = {.optimizer = setting<std::string>(given, "optimizer"),

@@ -180,6 +180,7 @@ def train(model: PathLike | None = None, data: Any = None, *, validation: Any = 
           batch: int = 0, samples: int = 0, precision: TrainingPrecision = "f32", threads: int = 0, seed: int = 1,
           options: Mapping[str, Any] | Iterable[str] | None = None, shapes: Mapping[str, Any] | Iterable[str] | None = None,
           train: Iterable[str] = (), freeze: Iterable[str] = (), recipe: str = "", augment: bool = True, crop: str = "",
+          scale: Mapping[str, Any] | Iterable[str] | None = None, offset: Mapping[str, Any] | Iterable[str] | None = None, augmentation: Iterable[str] = (),
           skip_broken: bool = False, data_memory: int = 0, micro_batch: int = 0, memory_limit: int = 0, target: str = "cpu",
           devices: int = 0, shard: Literal["", "parameters"] = "", out: PathLike | None = None, resume: bool = False,
           checkpoint_seconds: float = 30.0, schedule: str = "", patience: int = 0, monitor: str = "", metrics: str | Sequence[str] = "", loss_scale: str | float = "", ema: float = 0.0, callbacks: Callable[[Event], Any] | Sequence[Callable[[Event], Any]] = (),
@@ -222,6 +223,10 @@ def train(model: PathLike | None = None, data: Any = None, *, validation: Any = 
         devices: of a target behind a plug-in: so many share each batch; 0: one.
         shard: ``"parameters"``: each of the devices keeps a part of the parameters and moments.
         crop: ``"center"``: of pictures that are larger than the model's the middle is taken.
+        scale: what arrays of `data` are multiplied by: ``{"x": 0.1}``, a number per channel ``{"image": [4.4, 4.5, 4.4]}``, ``"log"``
+            (log(1 + value)) or ``"unit"`` (each sample from 0 to 1); it is the run's, and applied wherever the run is served.
+        offset: what is added to them then: ``{"x": -3}``.
+        augmentation: of an ONNX file, steps that are drawn anew for each sample of each epoch: ``["x,mask=flip-horizontal", "x=noise:0.01"]``.
         skip_broken: samples that cannot be read are left out.
         data_memory: bytes that samples of files may take; of larger data, rows are read while the model trains. 0: a quarter of
             what is free.
@@ -247,7 +252,7 @@ def train(model: PathLike | None = None, data: Any = None, *, validation: Any = 
                 "train": list(train), "freeze": list(freeze), "loss": loss, "seed": seed, "target": target,
                 "precision": precision, "samples": samples, "batch": batch, "micro_batch": micro_batch, "threads": threads,
                 "memory_limit": memory_limit, "epochs": number_of(epochs, "epochs"), "steps": steps, "recipe": recipe, "augment": augment,
-                "crop": crop == "center", "skip_broken": skip_broken, "data_memory": data_memory,
+                "crop": crop == "center", "scale": _texts(scale), "offset": _texts(offset), "augmentation": list(augmentation), "skip_broken": skip_broken, "data_memory": data_memory,
                 "schedule": schedule, "patience": patience, "monitor": monitor, "loss_scale": loss_scale if isinstance(loss_scale, str) else f"{loss_scale:g}", "metrics": metrics if isinstance(metrics, str) else ",".join(metrics), "average": number_of(ema, "ema"),
                 "optimizer": optimizer, "learning_rate": number_of(learning_rate, "learning_rate"), "until_metric": metric, "until_value": value,
                 "devices": devices, "divide_parameters": _shards(shard), "out": str(folder), "resume": resume, "checkpoint_seconds": number_of(checkpoint_seconds, "checkpoint_seconds")}

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <fstream>
 #include <future>
 #include <thread>
 
@@ -11,12 +12,37 @@
 #include "superstep/base/system/stops_when.h"
 #include "superstep/edge/service/model_service.h"
 #include "superstep/edge/service/repository.h"
+#include "superstep/run/train/train.h"
+#include "superstep/run/user/arrays.h"
 #include "tests/edge/models.h"
 #include "tests/expect_error.h"
+#include "tests/onnx/proto_builder.h"
 #include "tests/scratch.h"
 
 namespace superstep::edge {
 namespace {
+
+// The folder of a run of y = x A whose x, whole numbers from 0 to 47, were halved, and 3 taken away.
+std::string write_scaled_run(const ScratchFolder& folder) {
+  namespace on = onnx::testing;
+  const on::GraphParts parts{.nodes = {on::node("MatMul", {"x", "A"}, {"y"})},
+                             .inputs = {on::port("x", on::f32, {"N", "4"})},
+                             .outputs = {on::port("y", on::f32, {"N", "2"})},
+                             .initializers = {on::floats("A", {4, 2}, std::vector<float>(8, 0.01f))}};
+  std::ofstream(folder / "model.onnx", std::ios::binary) << on::model_bytes(on::graph(parts));
+  Tensor x(ElementType::u16, {60, 4}), target(ElementType::f32, {60, 2});
+  for (std::int64_t i = 0; i < x.element_count(); ++i) x.set(i, static_cast<double>(i % 48));
+  run::write_arrays(folder / "raw.npz", {{"x", x}, {"target", target}});
+  run::train({.workload = (folder / "model.onnx").string(),
+              .data = folder / "raw.npz",
+              .scale = {"x=0.5"},
+              .offset = {"x=-3"},
+              .batch = 8,
+              .steps = 3,
+              .learning_rate = 1e-4},
+             {.out = folder / "run"});
+  return (folder / "run").string();
+}
 
 struct Answer {
   Outcome outcome = Outcome::served;
@@ -70,6 +96,34 @@ TEST(Service, WidensWhileItAnswers) {
   EXPECT_EQ(sizes, plan_sizes(blueprint, {.max_batch = service.settings().batcher.max_batch}));
   EXPECT_GT(sizes.size(), 1U);
   expect_near(early, ask(service, 7, 3).get().values);
+}
+
+// A run whose data were scaled is asked with raw numbers: the same answers as of a model whose inputs are
+// scaled by hand.
+TEST(Version, ScalesRequestsAsTheTrainingDidItsData) {
+  const ScratchFolder folder;
+  const ModelSource source{.what = write_scaled_run(folder)};
+  const target::Target& cpu = target::find_target("cpu");
+  const Blueprint blueprint = read_blueprint(source, cpu);
+  ASSERT_TRUE(blueprint.scalings.at(0));
+  ASSERT_EQ(blueprint.ranges.size(), 1U);
+  EXPECT_NEAR(blueprint.ranges[0].low, 0, 1e-3);  // of the raw numbers
+  EXPECT_NEAR(blueprint.ranges[0].high, 47, 1e-3);
+  Version version(blueprint, cpu, {.max_batch = 8});
+  version.widen(blueprint, cpu);
+  for (const bool scaled : {false, true}) {
+    Tensor x(ElementType::f32, {5, 4});
+    for (std::int64_t i = 0; i < 20; ++i)
+      x.set(i, scaled ? 0.5 * static_cast<double>(i) - 3 : static_cast<double>(i));
+    std::vector<Tensor> inputs{x}, outputs{Tensor(ElementType::f32, {5, 2})};
+    const RowRange all{.inputs = inputs, .outputs = outputs, .first = 0, .count = 5, .scaled = scaled};
+    version.run(0, std::span(&all, 1));
+    static std::vector<float> first;
+    const auto found = outputs[0].as<float>();
+    if (!scaled) first.assign(found.begin(), found.end());
+    EXPECT_TRUE(std::ranges::equal(found, first));
+    EXPECT_EQ(x.at(1), scaled ? -2.5 : 1) << "a request is nobody's to change";
+  }
 }
 
 // Plans that nobody waits for any more are left in the middle of a call; whoever wants them later has them.

@@ -65,11 +65,16 @@ class Convert : public testing::Test {
   ThreadPool pool{3};
 };
 
+// A name for what a form writes: some have no ending of their own.
+std::string name_of(const WriterForm& form, const std::string& stem) {
+  return stem + std::string(form.endings.empty() ? ".zarr" : form.endings.front());
+}
+
 TEST_F(Convert, EveryFormHoldsTheSameElements) {
   write_npz(folder / "in.npz", usual_arrays());
   for (const WriterForm& form : writer_forms()) {
-    const std::string out = "out" + std::string(form.endings.front());
-    const Converted done = convert("in.npz", {.out = out});
+    const std::string out = name_of(form, "out");
+    const Converted done = convert("in.npz", {.out = out, .form = form.name});
     EXPECT_EQ(done.form, form.name);
     EXPECT_EQ(done.samples, samples);
     ASSERT_EQ(done.arrays.size(), 9u);
@@ -93,8 +98,8 @@ TEST_F(Convert, EveryFormHoldsTheSameElements) {
 TEST_F(Convert, FromEveryFormIntoHdf5) {
   write_npz(folder / "in.npz", usual_arrays());
   for (const WriterForm& form : writer_forms()) {
-    const std::string between = "between" + std::string(form.endings.front());
-    convert("in.npz", {.out = between, .arrays = {"image", "label", "large"}});
+    const std::string between = name_of(form, "between");
+    convert("in.npz", {.out = between, .form = form.name, .arrays = {"image", "label", "large"}});
     const Converted done = convert(between, {.out = "out.h5"});
     EXPECT_EQ(done.arrays.size(), 3u) << form.name;
     const Hdf5File file(folder / "out.h5");
@@ -128,6 +133,59 @@ TEST_F(Convert, WhatSamplesShareGoesIntoFormsThatHoldIt) {
                [&] { convert("in.npz", {.out = "out.tar"}); });
   convert("in.npz", {.out = "out.tar", .arrays = {"x", "y"}});
   expect_only({"in.npz", "out.h5", "out.tar"});
+}
+
+// Of rows that fill chunks in part, in groups of their own, and shared ones beside them.
+TEST_F(Convert, StoresOfZarrHoldManyChunks) {
+  NamedTensors arrays{{"deep/x", filled(ElementType::f32, {samples, 300, 100}, 997, 0.5)},
+                      {"deep/y", filled(ElementType::boolean, {samples}, 2)},
+                      {"basis", filled(ElementType::f64, {4, 3}, 10)},
+                      {"unit", Tensor::scalar(2.5f)}};
+  write_npz(folder / "in.npz", arrays);
+  for (const char* form : {"zarr", "zarr2"}) {
+    const Converted done = convert("in.npz", {.out = "out.zarr", .form = form});
+    EXPECT_EQ(done.samples, samples);
+    const auto source = open_source(folder / "out.zarr");
+    for (const auto& [name, tensor] : arrays) {
+      const Tensor found = read_whole(*source, require_array(*source, name, "out.zarr"));
+      ASSERT_EQ(found.byte_count(), tensor.byte_count()) << form << name;
+      EXPECT_EQ(std::memcmp(found.bytes(), tensor.bytes(), tensor.byte_count()), 0) << form << name;
+    }
+  }
+  expect_only({"in.npz", "out.zarr"});
+  write_npz(folder / "names.npz", {{"../x", filled(ElementType::f32, {samples}, 10)}});
+  expect_error(ErrorCode::unsupported, {"Zarr holds no arrays of such a name"},
+               [&] { convert("names.npz", {.out = "names.zarr"}); });
+  std::filesystem::create_directories(folder / "mine.zarr");
+  write_file_atomically(folder / "mine.zarr/notes.txt", std::string_view("mine"));
+  expect_error(ErrorCode::invalid_argument, {"mine.zarr", "other things in it"},
+               [&] { convert("in.npz", {.out = "mine.zarr"}); });
+  expect_error(ErrorCode::invalid_argument, {"in.npz", "is a file, and this form is a folder"},
+               [&] { convert("out.zarr", {.out = "in.npz", .form = "zarr"}); });
+}
+
+constexpr const char* reads_stores = R"(
+import json, sys
+import numpy as np, zarr
+expected = np.load('in.npz')
+for name in ['three.zarr', 'two.zarr']:
+    store = zarr.open_group(name, mode='r')
+    for key in expected.files:
+        assert np.array_equal(store[key][...], expected[key]), (name, key)
+        assert store[key].dtype == expected[key].dtype, (name, key)
+    assert store.metadata.zarr_format == (3 if name == 'three.zarr' else 2), name
+)";
+
+TEST_F(Convert, TheZarrPackageReadsItsStores) {
+  const std::string python = python_with("numpy, zarr");
+  if (python.empty()) GTEST_SKIP() << "numpy, zarr are not installed: tools/setup-oracles installs them";
+  NamedTensors arrays = usual_arrays();
+  arrays.insert(
+      {{"deep/x", filled(ElementType::f32, {samples, 300, 100}, 997, 0.5)}, {"unit", Tensor::scalar(2.5f)}});
+  write_npz(folder / "in.npz", arrays);
+  convert("in.npz", {.out = "three.zarr"});
+  convert("in.npz", {.out = "two.zarr", .form = "zarr2"});
+  ASSERT_TRUE(run_python(python, folder / ".", reads_stores));
 }
 
 TEST_F(Convert, NamesOfClassesAreKeptWhereThereIsRoom) {
@@ -197,7 +255,7 @@ class Fickle : public SampleSource {
 TEST_F(Convert, ADamagedSampleLeavesNoFile) {
   for (const WriterForm& form : writer_forms())
     expect_error(ErrorCode::bad_file, {"row 30"}, [&] {
-      convert_samples(Fickle(), {.out = folder / ("out" + std::string(form.endings.front()))}, pool);
+      convert_samples(Fickle(), {.out = folder / name_of(form, "out"), .form = form.name}, pool);
     });
   expect_only({});
 }

@@ -97,5 +97,22 @@ TEST(StrangeFiles, ImagesThatPackAsNoneDoAreRefused) {
   expect_error(ErrorCode::bad_file, {"x.gz", "unpacks to 4.28 GB"}, [&] { read_idx(folder / "x.gz"); });
 }
 
+// Named, with the command that makes a form of them that is read; of a folder by its first file.
+TEST(ForeignForms, OfRootAndDicomAreRefusedWithWhatConvertsThem) {
+  const ScratchFolder folder;
+  std::ofstream(folder / "run.root") << "root" << std::string(200, '\1');
+  expect_error(ErrorCode::unsupported, {"run.root", "is a file of ROOT", "uproot.open('", "run.root:TREE')"},
+               [&] { open_source(folder / "run.root"); });
+  fs::create_directories(folder / "series");
+  for (const char* name : {"2.dcm", "1.dcm"})
+    std::ofstream(folder / (std::string("series/") + name))
+        << std::string(128, '\0') << "DICM" << std::string(90, '\0');
+  for (const char* path : {"series", "series/1.dcm"})
+    expect_error(ErrorCode::unsupported, {"1.dcm", "is a file of DICOM", "dcm2niix -f %s -o . '", "series'"},
+                 [&] { open_source(folder / path); });
+  std::ofstream(folder / "none") << "roo";
+  expect_error(ErrorCode::bad_file, {"none", "read are: "}, [&] { open_source(folder / "none"); });
+}
+
 }  // namespace
 }  // namespace superstep::data

@@ -108,6 +108,23 @@ def test_larger_pictures_are_cropped_where_that_is_asked(tmp_path):
         superstep.train("cifar10-cnn", tmp_path / "larger.npz", crop="left", **settings)
 
 
+def test_data_are_scaled_and_drawn_anew(tmp_path, mlp_file, arrays):
+    x, y = arrays
+    name, target = names_of(mlp_file)
+    numpy.savez(tmp_path / "raw.npz", **{name: (x + 3) / 0.25, target: y})
+    numpy.savez(tmp_path / "scaled.npz", **{name: (((x + 3) / 0.25).astype("f8") * 0.25 - 3).astype("f4"), target: y})
+    settings = SETTINGS | {"epochs": 2}
+    superstep.train(mlp_file, tmp_path / "scaled.npz", out=tmp_path / "plain", **settings)
+    superstep.train(mlp_file, tmp_path / "raw.npz", scale={name: 0.25}, offset={name: -3}, out=tmp_path / "raw", **settings)
+    assert same_parameters(tmp_path / "plain", tmp_path / "raw")
+    superstep.train(mlp_file, tmp_path / "scaled.npz", augmentation=[f"{name}=noise:0.1"], out=tmp_path / "noisy", **settings)
+    assert not same_parameters(tmp_path / "plain", tmp_path / "noisy")
+    with error_of(superstep.Error, "none", name):
+        superstep.train(mlp_file, tmp_path / "raw.npz", scale={"none": 2}, **settings)
+    with error_of(superstep.InvalidArgument, "--augment", "no step 'turn'"):
+        superstep.train(mlp_file, tmp_path / "raw.npz", augmentation=[f"{name}=turn"], **settings)
+
+
 def test_data_that_do_not_fit_are_refused(tmp_path, mlp_file, arrays):
     x, target = names_of(mlp_file)
     with error_of(superstep.InvalidArgument, "1 parts, 2 are needed", x, target):

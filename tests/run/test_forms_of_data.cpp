@@ -134,10 +134,10 @@ open('list.txt', 'w').write('# parts\n' + ''.join(f'part-{part}.npz\n' for part 
 
 class FormsOfData : public testing::Test {
  protected:
-  void write(const std::string& packages, const std::string& script) {
+  void write(const std::string& packages, const std::string& script, const std::string& imports = "") {
     const std::string python = python_with(packages);
     if (python.empty()) GTEST_SKIP() << packages << " are not installed: tools/setup-oracles installs them";
-    ASSERT_TRUE(run_python(python, folder / ".", arrays + script));
+    ASSERT_TRUE(run_python(python, folder / ".", imports + "\n" + arrays + script));
     written = read_arrays(folder / "arrays.npz");
     const on::GraphParts parts{.nodes = {on::node("MatMul", {"x", "A"}, {"y"})},
                                .inputs = {on::port("x", on::f32, {"N", "4"})},
@@ -284,6 +284,130 @@ TEST_F(FormsOfData, TablesLinesAndArrays) {
     if (name[0] == '@') settings.data = "@" + (folder / given).string();
     expect_same_states(trained(settings), expected);
   }
+}
+
+TEST_F(FormsOfData, StoresOfZarr) {
+  ASSERT_NO_FATAL_FAILURE(write("numpy, PIL, zarr", R"(
+for version in [2, 3]:
+    store = zarr.open_group(f'pairs-{version}.zarr', mode='w', zarr_format=version)
+    for name, values in [('x', x), ('target', target)]:
+        store.create_array(name, shape=values.shape, chunks=(7, values.shape[1]), dtype='f4')[...] = values
+)",
+                                "import zarr"));
+  if (IsSkipped()) return;
+  const Checkpoint expected = trained(own("pairs.npz"));
+  for (const char* name : {"pairs-2.zarr", "pairs-3.zarr"}) expect_same_states(trained(own(name)), expected);
+}
+
+TEST_F(FormsOfData, DatabasesOfLmdb) {
+  ASSERT_NO_FATAL_FAILURE(write("numpy, PIL, lmdb", R"(
+def npz(**arrays):
+    held = io.BytesIO()
+    np.savez(held, **arrays)
+    return held.getvalue()
+def put(name, value):
+    with lmdb.open(name, subdir=name.startswith('folder'), map_size=1 << 24) as base, base.begin(write=True) as out:
+        for i in range(60): out.put(str(i).encode(), value(i))
+        out.put(b'length', b'60')
+put('pairs.mdb', lambda i: npz(x=x[i], target=target[i]))
+put('folder-of-pairs', lambda i: zlib.compress(json.dumps({'x': x[i].tolist(), 'target': target[i].tolist()}).encode()))
+put('pickled.mdb', lambda i: pickle.dumps({'x': x[i], 'target': target[i]}))
+)",
+                                "import lmdb, pickle, zlib"));
+  if (IsSkipped()) return;
+  const Checkpoint expected = trained(own("pairs.npz"));
+  for (const char* name : {"pairs.mdb", "folder-of-pairs"}) expect_same_states(trained(own(name)), expected);
+  expect_error(ErrorCode::unsupported, {"pickled.mdb: key '0'", "a pickle of Python"},
+               [&] { train(own("pickled.mdb"), {}); });
+}
+
+// The table that the refusal of a file of ROOT says how to make is read as the arrays are.
+TEST_F(FormsOfData, TreesOfRootByWayOfTheCommandThatIsNamed) {
+  ASSERT_NO_FATAL_FAILURE(write("numpy, PIL, uproot, awkward", R"(
+with uproot.recreate('pairs.root') as file:
+    file['pairs'] = {'x': x, 'target': target}
+)",
+                                "import awkward, uproot"));
+  if (IsSkipped()) return;
+  std::string hint;
+  try {
+    train(own("pairs.root"), {});
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::unsupported);
+    hint = error.hint();
+  }
+  const std::size_t begin = hint.find("-c \"");
+  ASSERT_NE(begin, std::string::npos) << hint;
+  std::string script = hint.substr(begin + 4, hint.rfind('"') - begin - 4);
+  script.replace(script.find(":TREE"), 5, ":pairs");
+  ASSERT_TRUE(run_python(python_with("uproot, awkward"), folder / ".", script)) << script;
+  expect_same_states(trained(own("TREE.parquet")), trained(own("pairs.npz")));
+}
+
+// Frames, volumes and pages are pictures of a model of one's own.
+TEST_F(FormsOfData, FramesVolumesAndPages) {
+  ASSERT_NO_FATAL_FAILURE(write("numpy, PIL, fabio, nibabel, tifffile", R"(
+frames = rng.integers(0, 60000, (60, 4, 4)).astype(np.int32)
+np.savez('frames.npz', x=frames[:, None].astype(np.float32), target=target)
+np.save('target.npy', target)
+for name, image in [('edf', fabio.edfimage.EdfImage), ('cbf', fabio.cbfimage.CbfImage)]:
+    os.makedirs(name)
+    for i in range(60): image(data=frames[i]).write(f'{name}/frame_{i:04d}.{name}')
+nibabel.save(nibabel.Nifti1Image(frames.transpose(2, 1, 0)[:, :, None, :], np.eye(4)), 'frames.nii.gz')
+tifffile.imwrite('frames.tif', frames, photometric='minisblack')
+)",
+                                "import fabio, fabio.edfimage, fabio.cbfimage, nibabel, tifffile"));
+  if (IsSkipped()) return;
+  const on::GraphParts parts{
+      .nodes = {on::node("Flatten", {"x"}, {"flat"}), on::node("MatMul", {"flat", "A"}, {"y"})},
+      .inputs = {on::port("x", on::f32, {"N", "1", "4", "4"})},
+      .outputs = {on::port("y", on::f32, {"N", "3"})},
+      .initializers = {on::floats("A", {16, 3}, std::vector<float>(48, 1e-6f))}};
+  std::ofstream(folder / "model.onnx", std::ios::binary) << on::model_bytes(on::graph(parts));
+  TrainSettings settings = own("frames.npz");
+  settings.learning_rate = 1e-12;
+  const Checkpoint expected = trained(settings);
+  for (const char* name : {"edf", "cbf", "frames.nii.gz", "frames.tif"}) {
+    SCOPED_TRACE(name);
+    settings.data = "x=" + (folder / name).string() + ",target=" + (folder / "target.npy").string();
+    expect_same_states(trained(settings), expected);
+  }
+}
+
+// Molecules as ASE writes them, in each of its forms.
+TEST_F(FormsOfData, MoleculesOfAse) {
+  ASSERT_NO_FATAL_FAILURE(write("numpy, PIL, ase.io, ase.db, lmdb", R"(
+water = np.array([[0, 0, 0], [0.76, 0.59, 0], [-0.76, 0.59, 0]])
+frames = []
+for i in range(40):
+    positions = np.concatenate([water, water + [0, 0, 2.9]]) + rng.normal(size=(6, 3)) * 0.05
+    atoms = Atoms('OH2OH2', positions=positions.round(6))
+    energy, forces = round(float(rng.normal()), 6), rng.normal(size=(6, 3)).round(6)
+    atoms.calc = SinglePointCalculator(atoms, energy=energy, forces=forces)
+    frames.append((atoms, energy, forces))
+ase.io.write('frames.xyz', [atoms for atoms, _, _ in frames], format='extxyz')
+base = ase.db.connect('frames.db')
+for atoms, _, _ in frames: base.write(atoms)
+def packed(array, kind): return {'__ndarray__': [list(array.shape), kind, array.ravel().tolist()]}
+with lmdb.open('frames.aselmdb', subdir=False, map_size=1 << 24) as rows, rows.begin(write=True) as out:
+    for i, (atoms, energy, forces) in enumerate(frames):
+        row = {'numbers': packed(atoms.numbers, 'int64'), 'positions': packed(atoms.positions, 'float64'), 'energy': energy,
+               'forces': packed(forces, 'float64'), 'pbc': packed(atoms.pbc, 'bool'), 'cell': packed(np.array(atoms.cell), 'float64')}
+        out.put(str(i + 1).encode(), zlib.compress(json.dumps(row).encode()))
+    out.put(b'nextid', str(len(frames) + 1).encode())
+)",
+                                "import ase.db, ase.io, lmdb, zlib\nfrom ase import Atoms\nfrom "
+                                "ase.calculators.singlepoint import SinglePointCalculator"));
+  if (IsSkipped()) return;
+  const auto run = [&](const char* data) {
+    const std::string out = std::string("of-") + data;
+    train({.workload = "schnet", .data = folder / data, .batch = 4, .replicas = 2, .epochs = 5, .steps = 20},
+          {.out = folder / out});
+    return newest_checkpoint(folder / out);
+  };
+  const Checkpoint expected = run("frames.xyz");
+  expect_same_states(run("frames.db"), expected);
+  expect_same_states(run("frames.aselmdb"), expected);
 }
 
 // What folders train/ and val/ say is done: nothing of val/ is trained on, and nothing of train/ judged.

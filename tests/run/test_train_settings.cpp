@@ -32,6 +32,9 @@ const TrainSettings unusual{.workload = "model.onnx",
                             .allow_nan = true,
                             .skip_broken = true,
                             .crop = true,
+                            .scale = {"x=0.1,0.2"},
+                            .offset = {"y=-3"},
+                            .augmentation = {"x=noise:0.5"},
                             .tokenizer = "vocab.txt",
                             .samples = 1234567890123,
                             .folds = 7,
@@ -71,9 +74,10 @@ TEST(TrainSettingsFile, EveryMemberComesBack) {
 TEST(TrainSettingsFile, OlderFilesAreRead) {
   json older = to_json(unusual);
   for (const char* later :
-       {"shapes",          "train",   "freeze",   "loss",    "metrics",  "loss_scale", "memory_limit",
-        "batch_norm_span", "recipe",  "gradient", "weights", "schedule", "patience",   "monitor",
-        "average",         "devices", "shard",    "folds",   "fold",     "stop_after"})
+       {"shapes",       "train",           "freeze",  "loss",     "metrics",     "loss_scale",
+        "memory_limit", "batch_norm_span", "recipe",  "gradient", "weights",     "schedule",
+        "patience",     "monitor",         "average", "devices",  "shard",       "folds",
+        "fold",         "stop_after",      "scale",   "offset",   "augmentation"})
     older.erase(later);
   const TrainSettings found = train_settings_from_json(older);
   EXPECT_TRUE(found.shapes.empty() && found.train.empty() && found.freeze.empty() && found.loss.empty());
@@ -83,6 +87,7 @@ TEST(TrainSettingsFile, OlderFilesAreRead) {
   EXPECT_EQ(found.devices, 1);
   EXPECT_EQ(found.folds + found.fold, 0);
   EXPECT_EQ(found.stop_after, 0);
+  EXPECT_TRUE(found.scale.empty() && found.offset.empty() && found.augmentation.empty());
   EXPECT_FALSE(found.divide_parameters);
   EXPECT_EQ(found.gradient, "reverse");
 }
@@ -106,6 +111,8 @@ TEST(TrainSettingsFile, WhatIsMissingOrOfAnotherKindIsRefused) {
                                     {"workload", "bragnn"},
                                     {"loss", "mze:y"},
                                     {"metrics", "r3"},
+                                    {"scale", json::array({"x=ten"})},
+                                    {"augmentation", json::array({"x=flop"})},
                                     {"loss_scale", "-1"}}) {
     json damaged = whole;
     damaged[name] = value;

@@ -28,6 +28,9 @@ run::TrainSettings settings_of(const TrainingSettings& given) {
   settings.freeze = given.settings.freeze;
   settings.augment = given.augment;
   settings.crop = given.crop;
+  settings.scale = given.scale;
+  settings.offset = given.offset;
+  settings.augmentation = given.augmentation;
   settings.skip_broken = given.skip_broken;
   settings.samples = given.samples;
   settings.batch = given.batch;

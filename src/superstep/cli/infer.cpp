@@ -246,6 +246,7 @@ void declare_infer(CLI::App& command) {
                   "the data: files, folders, patterns, @LIST, NAME=PATH:ARRAY (docs/your-data.md)");
   add_skip_broken_option(command, settings.skip_broken);
   add_crop_option(command, settings.crop);
+  add_scale_options(command, settings.scale, settings.offset);
   add_tokenizer_option(command, settings.tokenizer);
   command
       .add_option("--output", arguments->output,

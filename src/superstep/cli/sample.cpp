@@ -269,6 +269,7 @@ void declare_model(CLI::App& command, Arguments& arguments) {
                   "files, folders, patterns, @LIST, NAME=PATH:ARRAY (docs/your-data.md); default: generated");
   add_skip_broken_option(command, model.skip_broken);
   add_crop_option(command, model.crop);
+  add_scale_options(command, model.scale, model.offset);
   command.add_option("--samples", model.samples, "use so many samples")->type_name("N")->check(positive());
   command
       .add_option("--loss", model.loss,

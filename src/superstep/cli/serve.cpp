@@ -148,6 +148,12 @@ void serve(const ServeArguments& arguments) {
                 "superstep: warning: the run of {} has no digest of its weights: whether they are as "
                 "they were written is not known (train --resume writes one)\n",
                 model.name));
+        for (const edge::ServedModel& model : models)
+          if (!model.scaled_before.empty())
+            tell(
+                fmt::format("superstep: warning: the data of {} were scaled before its training ({}), and "
+                            "requests are what its network takes: scale them alike\n",
+                            model.name, model.scaled_before));
         // To the very end of the program: the account is printed, and the exit status is of what was served.
         [[maybe_unused]] static const auto* const held = new HoldEnd("what waits is answered first");
         print_ready(settings, models, places);

@@ -428,6 +428,10 @@ void declare_data(CLI::App& command, Arguments& arguments) {
       "samples to validate on, in the same forms; all of --data trains then (default: a part of it)");
   add_skip_broken_option(command, arguments.settings.skip_broken);
   add_crop_option(command, arguments.settings.crop);
+  add_scale_options(command, arguments.settings.scale, arguments.settings.offset);
+  add_repeated(command, "--augment", arguments.settings.augmentation,
+               "draw arrays of a model file anew each epoch: x,mask=flip-horizontal (docs/your-data.md)",
+               "ARRAYS=STEP");
   add_tokenizer_option(command, arguments.settings.tokenizer);
   command
       .add_option(
@@ -495,7 +499,8 @@ void declare_train(CLI::App& command) {
                                    "train for three seconds, keep nothing, and say what the run would take");
   for (const char* const other : {"--out", "--resume", "--mllog", "--explain", "--tune"})
     if (auto* const excluded = command.get_option_no_throw(other)) dry_run->excludes(excluded);
-  command.add_flag("--no-augment", arguments->no_augment, "train on the samples as they are");
+  command.add_flag("--no-augment", arguments->no_augment, "train on the samples as they are")
+      ->excludes(command.get_option("--augment"));
   command.footer(examples);
   // The options live as long as the command, whose callback superstep search replaces.
   command.preparse_callback([arguments](std::size_t) {});

@@ -23,6 +23,7 @@ ServedModel facts_of(const ModelService& model) {
     facts.version = version->id();
     facts.trained = version->trained();
     facts.has_digest = version->has_digest();
+    facts.scaled_before = version->scaled_before();
     facts.batched = version->ports().batched;
     facts.sizes = version->sizes();
     facts.plan_bytes = version->plan_bytes();

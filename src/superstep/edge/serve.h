@@ -55,6 +55,7 @@ struct ServeSettings {
 struct ServedModel {
   std::string name, version;
   bool trained = true, batched = true, has_digest = true;
+  std::string scaled_before;  // Blueprint::scaled_before
   std::vector<TimedSize> sizes;
   std::size_t plan_bytes = 0;
   Account account;

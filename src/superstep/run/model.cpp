@@ -68,11 +68,16 @@ void refuse_options_of_files(const TrainSettings& s) {
                                       {!s.metrics.empty(), "--metrics"},
                                       {!s.train.empty(), "--train"},
                                       {!s.freeze.empty(), "--freeze"},
+                                      {!s.augmentation.empty(), "--augment"},
                                       {s.allow_nan, "--allow-nan"}})
     if (given)
       throw Error(ErrorCode::invalid_argument,
                   fmt::format("is of a model file (.onnx), and '{}' is a workload", s.workload), option,
                   fmt::format("leave {} away", option));
+}
+
+bool all_may_lack(const std::vector<data::Scaling>& scalings) {
+  return std::ranges::none_of(scalings, &data::Scaling::required);
 }
 
 std::shared_ptr<const UserModel> open_user_model(const TrainSettings& settings) {
@@ -93,7 +98,9 @@ std::shared_ptr<const UserModel> open_user_model(const TrainSettings& settings) 
                         .allow_not_finite = settings.allow_nan,
                         .skip_broken = settings.skip_broken,
                         .folds = settings.folds,
-                        .crop = settings.crop});
+                        .crop = settings.crop,
+                        .scalings = scalings_of(settings),
+                        .augmentations = augmentations_from_text(settings.augmentation)});
 }
 
 // The recipe's rate for a batch.
@@ -204,7 +211,15 @@ std::unique_ptr<Task> Model::open_task(const TaskSettings& settings) const {
   if (!user_)
     as_described()(
         1);  // options that it cannot be built with are refused before data are made or read for it
+  if (!settings.scalings.empty() && settings.data.empty() && !all_may_lack(settings.scalings))
+    throw Error(ErrorCode::invalid_argument, "is of data, and these are generated", "--scale, --offset",
+                "give --data, or leave it away");
   std::unique_ptr<Task> task = user_ ? user_->open_task(settings) : run::open_task(*workload_, settings);
+  if (!settings.scalings.empty() && !settings.data.empty() && !task->heeds_scalings())
+    throw Error(
+        ErrorCode::unsupported,
+        fmt::format("data of '{}' are read by rules of their own, which scale nothing", workload_->name),
+        "--scale, --offset", "scale the file itself: superstep convert IN OUT --scale NAME=X");
   return settings.folds > 0 ? folded(std::move(task), settings, settings_.augment) : std::move(task);
 }
 

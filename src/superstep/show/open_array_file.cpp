@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "superstep/base/system/regular_file.h"
+#include "superstep/file/foreign_forms.h"
 #include "superstep/file/form.h"
 #include "superstep/file/npy.h"
 #include "superstep/file/npz.h"
@@ -52,7 +53,7 @@ std::string first_bytes(const std::filesystem::path& path) {
 // What is neither of the others is left to the HDF5 library, which refuses with a reason.
 std::unique_ptr<ArrayFile> open_array_file(const std::filesystem::path& path,
                                            const data::SourceRequest& request) {
-  if (is_shown_as_samples(path)) return open_sample_arrays(path, request);
+  if (!request.scalings.empty() || is_shown_as_samples(path)) return open_sample_arrays(path, request);
   if (std::filesystem::is_directory(path) && is_shown_as_weights(path)) return open_weight_arrays(path);
   const std::string magic = first_bytes(path);
   if (magic == "\x93NUMPY")
@@ -65,6 +66,7 @@ std::unique_ptr<ArrayFile> open_array_file(const std::filesystem::path& path,
         std::map<std::string, Tensor>{{path.stem().string(), data::read_tiff(path)}});
   if (data::form_of(path) == data::FileForm::safetensors) return open_weight_arrays(path);
   if (is_shown_as_model(path)) return open_model_parameters(path);
+  data::refuse_foreign_form(path);
   return std::make_unique<Hdf5Arrays>(path);
 }
 

@@ -70,6 +70,7 @@ std::vector<data::Field> fields_to_read(const TableSpec& spec, const TaskSetting
 // What a form with a choice makes (the size of pictures).
 data::SourceRequest request_of(const TableSpec& spec, const TaskSettings& settings) {
   data::SourceRequest request{.wanted = {}, .options = {}, .skip_broken = settings.skip_broken};
+  request.scalings = settings.scalings;
   const auto generator = make_generator(spec.generator, spec.settings);
   const std::vector<std::string> known = known_fields(spec);
   for (const data::Field& field : generator->fields())
@@ -126,6 +127,9 @@ FieldRows read(const TableSpec& spec, const TaskSettings& settings) {
     return settings.tokenizer.empty() ? data::open_source(data, request)
                                       : open_texts(data, settings.tokenizer, request);
   };
+  if (!settings.tokenizer.empty() && !settings.scalings.empty())
+    throw Error(ErrorCode::invalid_argument, "is of numbers, and these data are texts", "--scale, --offset",
+                "leave it away");
   std::unique_ptr<data::SampleSource> opened = open(settings.data);
   if (!settings.validation.empty())
     opened = data::with_validation(std::move(opened), settings.data.string(), open(settings.validation),
@@ -143,6 +147,7 @@ FieldRows read(const TableSpec& spec, const TaskSettings& settings) {
     columns.push_back({at, labels ? ElementType::i64 : field.type});
     names.push_back(field.name);
   }
+  data::require_read(settings.scalings, names, settings.data.string());
   const double most = spec.prepare || spec.looks_at_all ? std::numeric_limits<double>::infinity()
                                                         : data::data_memory(settings.data_memory);
   return {std::make_shared<data::SampleRows>(source, std::move(columns), most), std::move(names)};
@@ -211,6 +216,7 @@ class TableTask : public Task {
   std::int64_t size() const override { return size_; }
   std::int64_t training_count() const override { return training_; }
   bool takes_validation() const override { return true; }
+  bool heeds_scalings() const override { return fields_.source() != nullptr; }
   bool follows_on(std::int64_t index) const override {
     return is_grouped() && group_of(index - 1) == group_of(index);
   }

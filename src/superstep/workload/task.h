@@ -16,6 +16,7 @@
 #include "superstep/base/tensor.h"
 #include "superstep/base/thread_pool.h"
 #include "superstep/file/source/order.h"
+#include "superstep/file/source/scaled_source.h"
 #include "superstep/workload/workload.h"
 
 namespace superstep::page {
@@ -37,6 +38,7 @@ struct TaskSettings {
                              // quarter of what is free
   bool skip_broken = false;  // samples that cannot be read are left out, and told in Task::notes()
   bool crop = false;         // of larger pictures than the model takes the middle is taken
+  std::vector<data::Scaling> scalings = {};  // of arrays of `data`, and of `validation`
   std::filesystem::path tokenizer = {};  // that makes tokens of `data`, which are texts; empty: they are none
   // Above 0: of so many disjoint parts of the samples part `fold`, from 1 on, validates, and the others
   // train. Heeded by tasks whose parts are of groups (Task::heeds_folds); run/train/fold_task.h divides the
@@ -86,6 +88,8 @@ class Task {
   virtual std::int64_t training_count() const = 0;
   // Whether it heeds TaskSettings::validation; one that does not is not given it.
   virtual bool takes_validation() const { return false; }
+  // Whether it heeds TaskSettings::scalings; one that does not is refused where there are such.
+  virtual bool heeds_scalings() const { return false; }
   // Whether it heeds TaskSettings::folds, by what its samples are (molecules, trajectories).
   virtual bool heeds_folds() const { return false; }
   // Of one that does not: whether sample `index` and the one before it belong to one thing, which is not cut.

@@ -92,7 +92,9 @@ void report(const Arguments& arguments, const data::Converted& done, double seco
 
 void convert(const Arguments& arguments) {
   require_outside(arguments);
-  data::find_writer_form(arguments.request.form, arguments.request.out);  // refused before anything is read
+  // Refused before anything is read.
+  data::require_replaceable(arguments.request.out,
+                            data::find_writer_form(arguments.request.form, arguments.request.out));
   const auto source = open_samples(arguments.in, arguments.samples);
   ThreadPool pool(thread_count());
   const Stopwatch watch;
@@ -109,8 +111,9 @@ void declare_convert(CLI::App& command) {
                   "a file or folder of data in any form that `show` reads, a pattern of names, or @LIST")
       ->required();
   command
-      .add_option("OUT", arguments->request.out,
-                  "the file to write: .h5 (HDF5), .npz, .tar (web data set), .tfrecord, .parquet or .jsonl")
+      .add_option(
+          "OUT", arguments->request.out,
+          "what to write: .h5 (HDF5), .npz, .tar (web data set), .tfrecord, .parquet, .jsonl or .zarr")
       ->required();
   command.add_option("--to", arguments->request.form, "its form, where the name does not say it")
       ->type_name("FORM");

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "superstep/file/source/request.h"
 
@@ -15,9 +16,10 @@ struct SampleOptions {
   std::string tokenizer;  // of texts
   std::int64_t length = 128, stride = 128;
   bool skip_broken = false;
+  std::vector<std::string> scale, offset;  // data::scalings_from_text()
 };
 
-// --for, --skip-broken, --tokenizer, --length, --stride.
+// --for, --skip-broken, --tokenizer, --length, --stride, --scale, --offset.
 void add_sample_options(CLI::App& command, SampleOptions& options);
 data::SourceRequest request_of(const SampleOptions& options);
 

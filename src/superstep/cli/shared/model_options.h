@@ -72,6 +72,17 @@ inline void add_crop_option(CLI::App& command, bool& crops) {
       ->check(CLI::IsMember({"center"}));
 }
 
+// scale x value + offset, of arrays of the data.
+inline void add_scale_options(CLI::App& command, std::vector<std::string>& scale,
+                              std::vector<std::string>& offset) {
+  add_repeated(command, "--scale", scale,
+               "multiply an array of the data: x=0.1, one per channel, x=log, x=unit; may be repeated",
+               "NAME=X");
+  add_repeated(command, "--offset", offset,
+               "add to an array of the data, behind --scale: x=-3, or one per channel; may be repeated",
+               "NAME=X");
+}
+
 // Files, or arrays with names; given several times, all of them together.
 inline CLI::Option* add_data_option(CLI::App& command, const char* name, std::vector<std::string>& paths,
                                     const char* help) {

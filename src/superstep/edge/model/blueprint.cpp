@@ -16,6 +16,7 @@
 #include "superstep/edge/model/signature.h"
 #include "superstep/run/model.h"
 #include "superstep/run/serve/infer.h"
+#include "superstep/run/user/user_model.h"
 
 namespace superstep::edge {
 namespace {
@@ -53,6 +54,7 @@ run::TrainSettings settings_of(const ModelSource& source, std::map<std::string, 
   settings.precision = source.precision;
   settings.data.clear();
   settings.validation.clear();
+  settings.augmentation.clear();
   return settings;
 }
 
@@ -137,7 +139,9 @@ void require_digest_beside(const std::string& what) {
 std::string digest_of(const run::Model& model, const graph::Graph& graph, std::size_t& parameter_bytes) {
   ContentHash hash;
   nlohmann::json settings = run::to_json(model.settings());
-  for (const char* of_training : {"data", "weights", "workload"}) settings.erase(of_training);
+  for (const char* of_training : {"data", "weights", "workload", "augmentation"}) settings.erase(of_training);
+  for (const char* of_requests : {"scale", "offset"})
+    if (settings[of_requests].empty()) settings.erase(of_requests);
   hash.add(settings.dump());
   const std::string& what = model.settings().workload;
   if (what.ends_with(".onnx"))
@@ -152,6 +156,35 @@ std::string digest_of(const run::Model& model, const graph::Graph& graph, std::s
     parameter_bytes += data.byte_count();
   }
   return hash.digest();
+}
+
+// Requests are scaled as the samples of the training were, and so are the ranges that these had.
+void take_scalings(const run::Model& model, Blueprint& blueprint) {
+  const std::vector<data::Scaling> scalings = run::scalings_of(model.settings());
+  blueprint.scalings.resize(blueprint.ports.inputs.size());
+  for (const data::Scaling& scaling : scalings) {
+    if (!run::is_model_file(model.settings().workload)) {
+      if (!blueprint.scaled_before.empty()) blueprint.scaled_before += "; ";
+      blueprint.scaled_before += fmt::format("{}: {}", scaling.array, data::to_string(scaling));
+      continue;
+    }
+    const auto port = std::ranges::find(blueprint.ports.inputs, scaling.array, &ServedPort::name);
+    if (port == blueprint.ports.inputs.end()) continue;  // of a target
+    if (port->element != ElementType::f32 || !blueprint.ports.batched)
+      throw Error(
+          ErrorCode::unsupported,
+          fmt::format("was trained with --scale or --offset of '{}', and requests are scaled where they "
+                      "are rows of f32",
+                      scaling.array),
+          model.settings().workload, "scale the data before the training instead");
+    blueprint.scalings[static_cast<std::size_t>(port - blueprint.ports.inputs.begin())] = scaling;
+    std::erase_if(blueprint.ranges, [&](run::InputRange& range) {
+      if (range.name != scaling.array) return false;
+      const auto low = data::unscaled(scaling, range.low), high = data::unscaled(scaling, range.high);
+      if (low && high) range.low = std::min(*low, *high), range.high = std::max(*low, *high);
+      return !low || !high;
+    });
+  }
 }
 
 }  // namespace
@@ -178,6 +211,7 @@ Blueprint read_blueprint(const ModelSource& source, const target::Target& target
   blueprint.ports = ports_of(model, blueprint.graph);
   if (blueprint.ports.inputs.empty())
     throw Error(ErrorCode::unsupported, "has no input: there is nothing to ask it", source.what);
+  take_scalings(model, blueprint);
   blueprint.digest = digest_of(model, blueprint.graph(blueprint.call_rows), blueprint.parameter_bytes);
   constexpr std::size_t figures_of_a_name = 16;  // those of a number of 64 bits, as files of answers have it
   blueprint.version = blueprint.digest.substr(0, figures_of_a_name);

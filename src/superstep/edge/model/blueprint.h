@@ -9,6 +9,7 @@
 
 #include "superstep/base/element_type.h"
 #include "superstep/base/shape.h"
+#include "superstep/file/source/scaled_source.h"
 #include "superstep/run/serve/self_test.h"
 #include "superstep/run/train/input_ranges.h"
 #include "superstep/target/target.h"
@@ -52,7 +53,12 @@ struct Blueprint {
   bool trained = true;     // a workload without a run has its first weights
   bool has_digest = true;  // false: a run of an older version, whose weights nobody can hold against one
   ServedPorts ports;
-  std::vector<run::InputRange> ranges;     // of inputs in the training, where the run has kept them
+  std::vector<run::InputRange> ranges;  // of inputs in the training, where the run has kept them
+  // What each input's rows are scaled by before the model, as those of the training were; none: by nothing.
+  std::vector<std::optional<data::Scaling>> scalings;
+  // Of a workload's run whose data were scaled: how; its requests are what the network takes. Empty: none
+  // were.
+  std::string scaled_before;
   std::optional<run::SelfTest> self_test;  // where the run has one of these weights
   std::string precision = "f32";           // of the source: that it is computed in
   std::int64_t call_rows = 1;       // rows of the graph's batch that a call has, where it is not batched

@@ -64,10 +64,13 @@ Version::Version(const Blueprint& blueprint, const target::Target& target, const
       digest_(blueprint.digest),
       ports_(blueprint.ports),
       ranges_(blueprint.ranges),
+      scalings_(blueprint.scalings),
+      scaled_before_(blueprint.scaled_before),
       trained_(blueprint.trained),
       has_digest_(blueprint.has_digest),
       settings_(settings),
       max_batch_(blueprint.ports.batched ? settings.max_batch : 1) {
+  scalings_.resize(ports_.inputs.size());
   auto none = std::make_shared<Widths>();
   none->workers.resize(static_cast<std::size_t>(settings.workers));
   widths_ = std::move(none);
@@ -112,12 +115,26 @@ void Version::copy_rows(std::span<const RowRange> ranges, std::int64_t first, st
       const std::size_t of_range = static_cast<std::size_t>(range.first + from - begin) * row;
       const std::size_t of_plan = static_cast<std::size_t>(from - first) * row;
       if (bytes == 0) continue;
-      if (in)
+      if (in) {
         std::memcpy(plan.inputs[port].bytes() + of_plan, range.inputs[port].bytes() + of_range, bytes);
-      else
+        if (scalings_[port] && !range.scaled)
+          scale_rows(port, plan.inputs[port].bytes() + of_plan, to - from);
+      } else
         std::memcpy(range.outputs[port].bytes() + of_range, plan.outputs[port].bytes() + of_plan, bytes);
     }
     begin += range.count;
+  }
+}
+
+// In f64 and rounded once, as rows of files are.
+void Version::scale_rows(std::size_t port, std::byte* rows, std::int64_t count) const {
+  const auto elements = static_cast<std::size_t>(ports_.inputs[port].shape.element_count());
+  std::vector<double> row(elements);
+  auto* values = reinterpret_cast<float*>(rows);
+  for (std::int64_t i = 0; i < count; ++i, values += elements) {
+    std::copy_n(values, elements, row.begin());
+    data::scale_row(*scalings_[port], row);
+    std::ranges::transform(row, values, [](double value) { return static_cast<float>(value); });
   }
 }
 

@@ -29,6 +29,7 @@ struct RowRange {
   std::span<const Tensor> inputs;
   std::span<Tensor> outputs;
   std::int64_t first = 0, count = 0;
+  bool scaled = false;  // already as the training had them
 };
 
 class Version {
@@ -46,6 +47,7 @@ class Version {
   const ServedPorts& ports() const { return ports_; }
   const std::vector<run::InputRange>& ranges() const { return ranges_; }  // of inputs in the training
   bool trained() const { return trained_; }
+  const std::string& scaled_before() const { return scaled_before_; }
   bool has_digest() const { return has_digest_; }  // of its weights, which was held against them
   std::int64_t max_batch() const { return max_batch_; }
   std::vector<TimedSize> sizes() const { return widths()->sizes; }  // those that are there, ascending
@@ -71,10 +73,13 @@ class Version {
   std::shared_ptr<Plan> compiled(const Blueprint& blueprint, const target::Target& target, std::int64_t rows);
   void copy_rows(std::span<const RowRange> ranges, std::int64_t first, std::int64_t count, Plan& plan,
                  bool in) const;
+  void scale_rows(std::size_t port, std::byte* rows, std::int64_t count) const;
 
   std::string id_, digest_;
   ServedPorts ports_;
   std::vector<run::InputRange> ranges_;
+  std::vector<std::optional<data::Scaling>> scalings_;  // of the inputs
+  std::string scaled_before_;
   bool trained_, has_digest_;
   VersionSettings settings_;
   std::int64_t max_batch_;

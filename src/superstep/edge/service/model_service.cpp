@@ -36,7 +36,7 @@ void require_self_test(const Blueprint& blueprint, Version& version, const std::
   }
   std::vector<Tensor> outputs = make_outputs(blueprint.ports, rows);
   for (std::int64_t row = 0; row < rows; ++row) {
-    const RowRange one{.inputs = inputs, .outputs = outputs, .first = row, .count = 1};
+    const RowRange one{.inputs = inputs, .outputs = outputs, .first = row, .count = 1, .scaled = true};
     version.run(0, std::span(&one, 1));
   }
   std::map<std::string, Tensor> found;

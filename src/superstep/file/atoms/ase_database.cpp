@@ -14,6 +14,8 @@
 #include "superstep/base/system/interrupt_check.h"
 #include "superstep/base/system/regular_file.h"
 #include "superstep/base/system/stable_file.h"
+#include "superstep/file/atoms/ase_lmdb.h"
+#include "superstep/file/records/lmdb.h"
 
 namespace superstep::data {
 namespace {
@@ -118,11 +120,7 @@ class Frames {
     if (!is_null(5)) frame.labels.energy = sqlite3_column_double(query_.get(), 5);
     if (!is_null(6)) frame.labels.forces = vectors(frame, 6, frame.configuration.elements.size());
     if (is_null(7) || !frame.configuration.cell) return;
-    const std::vector<double> stress = numbers<double>(frame, 7, 6);
-    const double volume = std::abs(frame.configuration.cell->volume());
-    constexpr std::size_t voigt[] = {0, 5, 4, 5, 1, 3, 4, 3, 2};
-    frame.labels.virial.emplace();
-    for (std::size_t i = 0; i < 9; ++i) (*frame.labels.virial)[i] = -volume * stress[voigt[i]];
+    frame.labels.virial = virial_of_stress(numbers<double>(frame, 7, 6), *frame.configuration.cell);
   }
 
   struct Close {
@@ -147,7 +145,18 @@ bool is_sqlite(const fs::path& path) {
   return begin == mark;
 }
 
+bool holds_ase_rows(const fs::path& path) { return is_sqlite(path) || is_lmdb(path); }
+
+std::array<double, 9> virial_of_stress(const std::vector<double>& stress, const Cell& cell) {
+  const double volume = std::abs(cell.volume());
+  constexpr std::size_t voigt[] = {0, 5, 4, 5, 1, 3, 4, 3, 2};
+  std::array<double, 9> virial{};
+  for (std::size_t i = 0; i < virial.size(); ++i) virial[i] = -volume * stress[voigt[i]];
+  return virial;
+}
+
 void for_ase_frames(const fs::path& path, const std::function<bool(AseFrame frame)>& take) {
+  if (is_lmdb(path)) return for_ase_lmdb_frames(path, take);
   const StableFile file(path);
   Frames frames(path);
   for (AseFrame frame; frames.next(frame);)

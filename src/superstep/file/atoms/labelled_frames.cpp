@@ -153,9 +153,9 @@ LabelledFrames read_folder_frames(const fs::path& path, std::int64_t limit) {
 }  // namespace
 
 LabelledFrames read_labelled_frames(const fs::path& path, std::int64_t limit) {
-  return fs::is_directory(path)               ? read_folder_frames(path, limit)
+  return holds_ase_rows(path)                 ? read_ase_frames(path, limit)
+         : fs::is_directory(path)             ? read_folder_frames(path, limit)
          : is_text(path, {".xyz", ".extxyz"}) ? read_xyz_frames(path, limit)
-         : is_sqlite(path)                    ? read_ase_frames(path, limit)
                                               : read_hdf5_frames(path, limit);
 }
 

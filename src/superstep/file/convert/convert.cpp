@@ -29,22 +29,33 @@ namespace fs = std::filesystem;
 constexpr std::size_t block_bytes = 32 << 20;
 constexpr std::int64_t most_rows = 1 << 16;  // of a block of small samples: chosen
 
-// The file before it has its name.
+// The file, or folder, before it has its name.
 class Unfinished {
  public:
   explicit Unfinished(const fs::path& out) : out_(out), path_(partial_name(out)) {}
   ~Unfinished() {
     std::error_code none;
-    fs::remove(path_, none);
+    fs::remove_all(path_, none);
   }
   Unfinished(const Unfinished&) = delete;
   Unfinished& operator=(const Unfinished&) = delete;
 
   const fs::path& path() const { return path_; }
   void put_in_place() const {
+    std::error_code none;
+    const bool folder = fs::is_directory(path_, none);
     const int file = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC);
-    const bool on_disk = file >= 0 && ::fsync(file) == 0;
+    const bool on_disk = file >= 0 && (folder ? ::syncfs(file) : ::fsync(file)) == 0;
     if (file >= 0) ::close(file);
+    // A folder takes the place of an empty one alone.
+    if (folder && on_disk && fs::is_directory(out_, none)) {
+      const fs::path before = partial_name(out_);
+      fs::rename(out_, before, none);
+      const bool placed = !none && ::rename(path_.c_str(), out_.c_str()) == 0;
+      if (!placed && !none) fs::rename(before, out_, none);
+      if (placed) fs::remove_all(before, none);
+      if (placed) return;
+    }
     if (!on_disk || ::rename(path_.c_str(), out_.c_str()) != 0)
       throw Error(ErrorCode::io, "could not be put in place: is the disk full?", out_.string());
   }
@@ -231,7 +242,8 @@ SourceRequest as_written(const Plan& plan) {
 void check(const fs::path& file, const Plan& plan, const WriterForm& form, const fs::path& out,
            ThreadPool& pool) {
   const auto forms = source_forms();
-  const auto reader = std::ranges::find(forms, std::string_view(form.name), &SourceForm::name);
+  const auto reader =
+      std::ranges::find(forms, std::string_view(form.read_as ? form.read_as : form.name), &SourceForm::name);
   const auto written = reader->open(file, as_written(plan));
   std::vector<std::size_t> positions;
   std::vector<Sha256> sums(plan.parts.size());
@@ -274,8 +286,21 @@ std::vector<std::string> notes_on(const SampleSource& source, const Plan& plan, 
 
 }  // namespace
 
+void require_replaceable(const fs::path& out, const WriterForm& form) {
+  std::error_code none;
+  if (!fs::exists(out, none)) return;
+  const auto forms = source_forms();
+  const auto store = std::ranges::find(forms, std::string_view("zarr"), &SourceForm::name);
+  const bool folder = fs::is_directory(out, none);
+  if (folder != form.folder || (folder && !fs::is_empty(out, none) && !store->takes(out)))
+    throw Error(ErrorCode::invalid_argument,
+                folder ? "is a folder with other things in it" : "is a file, and this form is a folder",
+                out.string(), "name another place to write");
+}
+
 Converted convert_samples(const SampleSource& source, const ConvertRequest& request, ThreadPool& pool) {
   const WriterForm& form = find_writer_form(request.form, request.out);
+  require_replaceable(request.out, form);
   Plan plan = plan_of(source, request, form);
   const Unfinished unfinished(request.out);
   std::vector<SourceArray> arrays;

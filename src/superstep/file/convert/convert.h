@@ -31,6 +31,12 @@ struct Converted {
   std::vector<std::string> notes;  // what the form does not keep, for people
 };
 
+struct WriterForm;
+
+// What is at `out` already: a file is replaced by a file, a folder by a folder where it is empty or a store
+// of Zarr. Throws Error (invalid_argument) where it is neither.
+void require_replaceable(const std::filesystem::path& out, const WriterForm& form);
+
 // Takes a few blocks of samples in memory. The file appears under its name once it was read back and every
 // array had the elements that the source gave; what was there before is replaced then. Ctrl-C (interrupted)
 // and errors leave no file. Throws Error: invalid_argument (no such array, no such form), unsupported (what

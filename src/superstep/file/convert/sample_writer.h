@@ -36,6 +36,8 @@ struct WriterForm {
   // `arrays`, named as they are in the file; those of `samples` rows have a row a sample.
   std::unique_ptr<SampleWriter> (*open)(const std::filesystem::path& path, std::vector<SourceArray> arrays,
                                         std::int64_t samples);
+  const char* read_as = nullptr;  // the form that reads it, where that has another name
+  bool folder = false;            // what is written is a folder
 };
 
 std::span<const WriterForm> writer_forms();

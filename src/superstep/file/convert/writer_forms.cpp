@@ -33,6 +33,16 @@ std::string fits_parquet(const SourceArray& array) {
   return no_bf16(array);
 }
 
+// Names are folders in the store, whose own files begin with a point or are called zarr.json.
+std::string fits_zarr(const SourceArray& array) {
+  for (const std::filesystem::path& part : std::filesystem::path(array.name)) {
+    const std::string name = part.string();
+    if (name.empty() || name == "/" || name.starts_with('.') || name == "zarr.json")
+      return "holds no arrays of such a name";
+  }
+  return no_bf16(array);
+}
+
 const std::vector<WriterForm>& table() {
   static const std::vector<WriterForm> forms = {
       {"hdf5", "HDF5", {".h5", ".hdf5", ".hdf", ".nxs"}, true, true, holds_all, open_hdf5_samples},
@@ -53,6 +63,8 @@ const std::vector<WriterForm>& table() {
        true,
        fits_json,
        open_json_samples},
+      {"zarr", "Zarr", {".zarr"}, true, true, fits_zarr, open_zarr3_samples, "zarr", true},
+      {"zarr2", "Zarr, version 2", {}, true, true, fits_zarr, open_zarr2_samples, "zarr", true},
   };
   return forms;
 }

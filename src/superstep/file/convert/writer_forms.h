@@ -24,5 +24,9 @@ std::unique_ptr<SampleWriter> open_parquet_samples(const std::filesystem::path& 
                                                    SampleArraysToWrite arrays, std::int64_t samples);
 std::unique_ptr<SampleWriter> open_json_samples(const std::filesystem::path& path, SampleArraysToWrite arrays,
                                                 std::int64_t samples);
+std::unique_ptr<SampleWriter> open_zarr2_samples(const std::filesystem::path& path,
+                                                 SampleArraysToWrite arrays, std::int64_t samples);
+std::unique_ptr<SampleWriter> open_zarr3_samples(const std::filesystem::path& path,
+                                                 SampleArraysToWrite arrays, std::int64_t samples);
 
 }  // namespace superstep::data

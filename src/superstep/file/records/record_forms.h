@@ -18,6 +18,10 @@ bool is_tfrecord(const std::filesystem::path& path);
 std::unique_ptr<SampleSource> open_tfrecord_source(const std::filesystem::path& path,
                                                    const SourceRequest& request);
 
+// LMDB (file/records/lmdb.h): a value a sample, as file/records/lmdb_values.h reads it.
+std::unique_ptr<SampleSource> open_lmdb_source(const std::filesystem::path& path,
+                                               const SourceRequest& request);
+
 // An object of JSON a line.
 bool is_json_lines(const std::filesystem::path& path);
 std::unique_ptr<SampleSource> open_json_lines(const std::filesystem::path& path,

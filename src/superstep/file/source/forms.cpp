@@ -9,9 +9,11 @@
 #include "superstep/base/system/stable_file.h"
 #include "superstep/file/columns/column_forms.h"
 #include "superstep/file/detector/detector_forms.h"
+#include "superstep/file/foreign_forms.h"
 #include "superstep/file/form.h"
 #include "superstep/file/pictures/picture_forms.h"
 #include "superstep/file/pictures/picture_list.h"
+#include "superstep/file/records/lmdb.h"
 #include "superstep/file/records/record_forms.h"
 #include "superstep/file/records/tar.h"
 #include "superstep/file/source/array_forms.h"
@@ -46,6 +48,7 @@ constexpr SourceForm forms[] = {
     {"hdf5", "data sets of an HDF5 file", is_hdf5, open_hdf5_source},
     {"parquet", "columns of a Parquet file", is_parquet, open_parquet},
     {"arrow", "columns of an Arrow or Feather file", is_arrow, open_arrow},
+    {"lmdb", "values of an LMDB database", is_lmdb, open_lmdb_source},
     {"tar", "a web data set: samples in a tar archive", is_tar, open_tar_source},
     {"tfrecord", "TFRecord of tf.train.Example", is_tfrecord, open_tfrecord_source},
     {"json-lines", "an object of JSON a line", is_json_lines, open_json_lines},
@@ -54,6 +57,7 @@ constexpr SourceForm forms[] = {
 };
 
 [[noreturn]] void refuse_form(const fs::path& path) {
+  refuse_foreign_form(path);
   std::vector<std::string> names;
   for (const SourceForm& form : forms) names.emplace_back(form.name);
   std::error_code none;
@@ -115,7 +119,8 @@ std::unique_ptr<SampleSource> open_source(const fs::path& given, const SourceReq
   const std::vector<NamedArray> named = named_arrays(given);
   std::unique_ptr<SampleSource> source =
       named.empty() ? open_files(given, request) : open_named(named, request, open_files);
-  return request.unnamed.empty() ? std::move(source) : named_as(std::move(source), request.unnamed);
+  if (!request.unnamed.empty()) source = named_as(std::move(source), request.unnamed);
+  return scaled_source(std::move(source), request.scalings);
 }
 
 bool has_array(const fs::path& given, std::string_view name) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "superstep/file/source/sample_source.h"
+#include "superstep/file/source/scaled_source.h"
 
 namespace superstep::data {
 
@@ -21,6 +22,7 @@ struct SourceRequest {
   std::string unnamed = {};
   // The name under which the signal of a NeXus file is wanted, whatever its shape; empty: as `wanted` says.
   std::string signal = {};
+  std::vector<Scaling> scalings = {};  // of arrays, by the names that they have here
 };
 
 }  // namespace superstep::data

@@ -56,7 +56,8 @@ double recipe_samples_of(const AdviseSettings& settings, const run::Model& model
                                                            .model_options = model.settings().model_options,
                                                            .pool = &pool,
                                                            .skip_broken = settings.model.skip_broken,
-                                                           .crop = settings.model.crop});
+                                                           .crop = settings.model.crop,
+                                                           .scalings = scalings_of(settings.model)});
   return model.settings().epochs * static_cast<double>(task->training_count());
 }
 

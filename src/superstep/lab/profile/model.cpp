@@ -41,6 +41,7 @@ std::unique_ptr<run::Task> task_with(const run::Model& model, std::int64_t batch
                                  .pool = &pool,
                                  .skip_broken = settings.skip_broken,
                                  .crop = settings.crop,
+                                 .scalings = scalings_of(settings),
                                  .tokenizer = settings.tokenizer});
     if (task->size() >= batch || !settings.data.empty() || a_batch >= most_samples_a_batch) return task;
   }

@@ -46,6 +46,7 @@ Samples open_samples(const run::TrainSettings& settings, const run::Model& model
                                    .pool = &pool,
                                    .skip_broken = settings.skip_broken,
                                    .crop = settings.crop,
+                                   .scalings = scalings_of(settings),
                                    .tokenizer = settings.tokenizer,
                                    .folds = settings.folds,
                                    .fold = settings.fold}),

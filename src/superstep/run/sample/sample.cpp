@@ -67,7 +67,8 @@ SampleReport sample_whole(const SampleSettings& settings, const std::filesystem:
                                      .model_options = model.settings().model_options,
                                      .pool = &pool,
                                      .skip_broken = settings.model.skip_broken,
-                                     .crop = settings.model.crop});
+                                     .crop = settings.model.crop,
+                                     .scalings = scalings_of(settings.model)});
   const auto data = posterior.data(*task, settings.held_out);
   SampleReport report{.training = static_cast<std::int64_t>(data->training_indices.size()),
                       .held_out = static_cast<std::int64_t>(data->held_out_indices.size()),

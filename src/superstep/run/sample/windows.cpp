@@ -140,7 +140,8 @@ class Sliding {
                                        .model_options = model.settings().model_options,
                                        .pool = &pool_,
                                        .skip_broken = settings_.model.skip_broken,
-                                       .crop = settings_.model.crop});
+                                       .crop = settings_.model.crop,
+                                       .scalings = scalings_of(settings_.model)});
     const Posterior posterior(model, settings_.prior, settings_.noise);
     const auto data = posterior.data(*task, settings_.windows.stride);
     keep_config(out_, settings_);

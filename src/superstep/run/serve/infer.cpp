@@ -191,6 +191,7 @@ std::vector<std::string> outside_of_training(const Task& task, const Weights& we
                                                       .pool = &pool,
                                                       .skip_broken = training.skip_broken,
                                                       .crop = training.crop,
+                                                      .scalings = scalings_of(training),
                                                       .tokenizer = training.tokenizer,
                                                       .folds = training.folds,
                                                       .fold = training.fold});
@@ -284,6 +285,7 @@ std::unique_ptr<Task> input_of(const InferSettings& settings, const Model& model
                           .pool = &pool,
                           .skip_broken = settings.skip_broken,
                           .crop = settings.crop,
+                          .scalings = scalings_of(of_model),
                           .tokenizer = settings.tokenizer});
 }
 
@@ -300,6 +302,8 @@ InferReport infer(const InferSettings& given) {
   model_settings.skip_broken = settings.skip_broken;
   model_settings.crop = settings.crop;
   model_settings.tokenizer = settings.tokenizer;
+  model_settings.augmentation.clear();
+  scale_other_data(model_settings, settings.scale, settings.offset);
   const Model model(model_settings);
   settings.passes = passes_of(settings, model);
   check_refinement(settings, model.workload());

@@ -21,11 +21,13 @@ struct InferSettings {
   std::vector<std::string> bounds;  // of a model file: how long results may be whose length the data say
   std::vector<std::string> keep;    // of a model file: values that are outputs, too (user_model.h)
   std::vector<std::string> model_options;  // name=value; of a run's weights its own are taken
-  std::filesystem::path weights;    // a run's folder, or a file or folder of weights that another program
-                                    // wrote; empty: initial weights (for throughput alone)
-  std::filesystem::path input;      // empty: generated data
-  bool skip_broken = false;         // samples of it that cannot be read are left out
-  bool crop = false;                // of larger pictures than the model takes the middle is taken
+  std::filesystem::path weights;  // a run's folder, or a file or folder of weights that another program
+                                  // wrote; empty: initial weights (for throughput alone)
+  std::filesystem::path input;    // empty: generated data
+  bool skip_broken = false;       // samples of it that cannot be read are left out
+  bool crop = false;              // of larger pictures than the model takes the middle is taken
+  // Of its arrays, beside what the run's were scaled by (scale_other_data() in run/train/train_settings.h).
+  std::vector<std::string> scale, offset;
   std::filesystem::path tokenizer;  // that makes tokens of it, where it is texts; empty: it is none
   std::filesystem::path output;  // .h5, .npz, .npy (one output), .safetensors, a table where the task has one
                                  // (.csv); empty: nothing is written

@@ -188,6 +188,7 @@ class Training {
                              .data_memory = options_.data_memory,
                              .skip_broken = settings_.skip_broken,
                              .crop = settings_.crop,
+                             .scalings = scalings_of(settings_),
                              .tokenizer = settings_.tokenizer,
                              .folds = settings_.folds,
                              .fold = settings_.fold});

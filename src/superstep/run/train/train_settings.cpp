@@ -3,11 +3,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "superstep/base/error.h"
 #include "superstep/base/text.h"
+#include "superstep/file/source/scaled_source.h"
 #include "superstep/run/train/schedule_text.h"
+#include "superstep/run/user/augmentation.h"
 #include "superstep/run/user/metrics.h"
 #include "superstep/run/user/user_model.h"
 #include "superstep/target/pjrt/pjrt.h"
@@ -51,6 +54,9 @@ json to_json(const TrainSettings& s) {
               {"allow_nan", s.allow_nan},
               {"skip_broken", s.skip_broken},
               {"crop", s.crop ? "center" : ""},
+              {"scale", s.scale},
+              {"offset", s.offset},
+              {"augmentation", s.augmentation},
               {"tokenizer", s.tokenizer.string()},
               {"samples", s.samples},
               {"folds", s.folds},
@@ -80,6 +86,19 @@ json to_json(const TrainSettings& s) {
 
 namespace {
 
+// What is read, and how.
+void read_data(const json& object, TrainSettings& s) {
+  s.data = object.at("data").get<std::string>();
+  s.validation = object.value("validation", "");                // absent from older files
+  s.allow_nan = object.value("allow_nan", false);               // absent from older files
+  s.skip_broken = object.value("skip_broken", false);           // absent from older files
+  s.crop = object.value("crop", "") == "center";                // absent from older files
+  s.scale = object.value("scale", std::vector<std::string>{});  // absent from older files, with the next two
+  s.offset = object.value("offset", std::vector<std::string>{});
+  s.augmentation = object.value("augmentation", std::vector<std::string>{});
+  s.tokenizer = object.value("tokenizer", "");  // absent from older files
+}
+
 // What only a file can have wrong by now: of a call its parts have been understood where they were given.
 void require_known_names(const TrainSettings& settings) {
   static_cast<void>(element_of_precision(settings.precision));
@@ -87,6 +106,8 @@ void require_known_names(const TrainSettings& settings) {
   if (!settings.optimizer.empty()) static_cast<void>(transform::optimizer_from_text(settings.optimizer));
   static_cast<void>(transform::loss_from_text(settings.loss));
   static_cast<void>(metrics_from_text(settings.metrics));
+  static_cast<void>(data::scalings_from_text(settings.scale, settings.offset));
+  static_cast<void>(augmentations_from_text(settings.augmentation));
   if (is_model_file(settings.workload)) return;
   const workload::Workload& workload = workload::find_workload(settings.workload);
   static_cast<void>(workload::find_recipe(workload, settings.recipe));
@@ -111,12 +132,7 @@ TrainSettings train_settings_from_json(const json& object) {
     s.loss = object.value("loss", "");
     s.metrics = object.value("metrics", "");  // absent from older files
     s.weights = object.value("weights", "");  // absent from older files
-    s.data = object.at("data").get<std::string>();
-    s.validation = object.value("validation", "");       // absent from older files
-    s.allow_nan = object.value("allow_nan", false);      // absent from older files
-    s.skip_broken = object.value("skip_broken", false);  // absent from older files
-    s.crop = object.value("crop", "") == "center";       // absent from older files
-    s.tokenizer = object.value("tokenizer", "");         // absent from older files
+    read_data(object, s);
     s.samples = object.at("samples");
     s.folds = object.value("folds", 0);  // absent from older files, with the one of them
     s.fold = object.value("fold", 0);
@@ -152,6 +168,27 @@ TrainSettings train_settings_from_json(const json& object) {
                 "config.json");
   }
   return s;
+}
+
+std::vector<data::Scaling> scalings_of(const TrainSettings& settings) {
+  std::vector<data::Scaling> scalings = data::scalings_from_text(settings.scale, settings.offset);
+  for (data::Scaling& each : scalings)
+    each.required = std::ranges::find(settings.may_lack, each.array) == settings.may_lack.end();
+  return scalings;
+}
+
+void scale_other_data(TrainSettings& of_run, std::vector<std::string> scale,
+                      std::vector<std::string> offset) {
+  const std::vector<data::Scaling> now = data::scalings_from_text(scale, offset);
+  const auto is_said_now = [&](const std::string& text) {
+    return std::ranges::find(now, text.substr(0, text.rfind('=')), &data::Scaling::array) != now.end();
+  };
+  std::erase_if(of_run.scale, is_said_now);
+  std::erase_if(of_run.offset, is_said_now);
+  for (const data::Scaling& kept : data::scalings_from_text(of_run.scale, of_run.offset))
+    of_run.may_lack.push_back(kept.array);
+  of_run.scale.insert(of_run.scale.end(), scale.begin(), scale.end());
+  of_run.offset.insert(of_run.offset.end(), offset.begin(), offset.end());
 }
 
 ElementType element_of_precision(const std::string& name) {

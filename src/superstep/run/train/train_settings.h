@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "superstep/base/tensor.h"
+#include "superstep/file/source/scaled_source.h"
 #include "superstep/run/train/until.h"
 
 namespace superstep::run {
@@ -28,11 +29,14 @@ struct TrainSettings {
   std::string metrics;                     // of a model file: run/user/metrics.h; empty: those of its loss
   std::filesystem::path weights;           // a run whose model this one begins with; empty: as it is built
   std::filesystem::path data;
-  std::filesystem::path validation;  // samples that validate, all of them; empty: a part of `data`
-  bool allow_nan = false;            // of a model file: in the arrays that it is trained on
-  bool skip_broken = false;          // samples that cannot be read are left out
-  bool crop = false;                 // of larger pictures than the model takes the middle is taken
-  std::filesystem::path tokenizer;   // that makes tokens of the data, which are texts; empty: they are none
+  std::filesystem::path validation;        // samples that validate, all of them; empty: a part of `data`
+  bool allow_nan = false;                  // of a model file: in the arrays that it is trained on
+  bool skip_broken = false;                // samples that cannot be read are left out
+  bool crop = false;                       // of larger pictures than the model takes the middle is taken
+  std::vector<std::string> scale, offset;  // of arrays of the data: data::scalings_from_text()
+  std::vector<std::string> may_lack = {};  // of the arrays that are scaled; no part of a run's record
+  std::vector<std::string> augmentation;   // of a model file: run/user/augmentation.h
+  std::filesystem::path tokenizer;  // that makes tokens of the data, which are texts; empty: they are none
   std::int64_t samples = 0;
   int folds = 0, fold = 0;       // of a cross validation (TaskSettings); 0: none. A run of all has fold 0
   std::int64_t batch = 0;        // 0: the workload's own
@@ -64,6 +68,12 @@ void require_devices(const TrainSettings& settings);
 
 // f32, bf16 or f16. Throws Error (invalid_argument) with the nearest name.
 ElementType element_of_precision(const std::string& name);
+
+// What their `scale` and `offset` say. Throws what data::scalings_from_text() throws.
+std::vector<data::Scaling> scalings_of(const TrainSettings& settings);
+// Scales data other than those of a run as its own were: `scale` and `offset` are for this time and come
+// before those of the run for the same array. Arrays that only the run names need not be there.
+void scale_other_data(TrainSettings& of_run, std::vector<std::string> scale, std::vector<std::string> offset);
 
 nlohmann::json to_json(const TrainSettings& settings);
 // Of values that make no sense whatever the workload is. Throws Error (invalid_argument), which names the

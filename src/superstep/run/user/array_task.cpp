@@ -133,6 +133,8 @@ class ArrayTask : public Task {
     if (spec_.one_a_call && size_ < 0) size_ = 1;
     if (size_ < 1) throw Error(ErrorCode::bad_file, "holds no samples", where);
     take_targets(settings.labels_required);
+    data::require_read(spec_.scalings, names_read(), where);
+    if (settings.labels_required) settle_augmentation(settings.seed);
     rows_ = std::make_unique<data::SampleRows>(source_, columns_, data::data_memory(settings.data_memory));
     if (rows_->held()) check_all_labels();
     if (settings.samples > 0) size_ = std::min(size_, settings.samples);
@@ -141,6 +143,7 @@ class ArrayTask : public Task {
 
   std::int64_t size() const override { return size_; }
   bool takes_validation() const override { return true; }
+  bool heeds_scalings() const override { return true; }
   std::int64_t training_count() const override {
     if (spec_.one_a_call && size_ == 1) return 1;  // the only graph there is: nothing to validate on
     return training_;
@@ -154,21 +157,10 @@ class ArrayTask : public Task {
   bool reads_as_it_goes() const override { return !rows_->held(); }
   data::ForcedOrder forced_order() const override { return rows_->forced_order(); }
 
-  void fill(std::span<const std::int64_t> indices, std::uint64_t, bool,
+  void fill(std::span<const std::int64_t> indices, std::uint64_t epoch, bool augment,
             std::span<Tensor> tensors) const override {
-    const std::vector<const Taken*> taken = taken_for(tensors.size());
-    const std::vector<Tensor> read = read_rows(indices, taken);
-    for (std::size_t i = 0; i < tensors.size(); ++i) {
-      const Taken& from = *taken[i];
-      if (!from.numbered)
-        std::memcpy(tensors[i].bytes(), from.own.bytes(), from.own.byte_count());
-      else if (!from.column)
-        copy_rows(from.own, indices, tensors[i]);
-      else if (rows_->held())
-        copy_rows(rows_->column(*from.column), indices, tensors[i]);
-      else
-        std::memcpy(tensors[i].bytes(), read[i].bytes(), read[i].byte_count());
-    }
+    fill_stored(indices, tensors);
+    if (augment && !augmenter_.empty()) augmenter_.apply(indices, epoch, tensors);
   }
 
   void fill_inputs(std::span<const std::int64_t> indices, std::span<Tensor> inputs,
@@ -206,11 +198,58 @@ class ArrayTask : public Task {
   }
 
  private:
+  void fill_stored(std::span<const std::int64_t> indices, std::span<Tensor> tensors) const {
+    const std::vector<const Taken*> taken = taken_for(tensors.size());
+    const std::vector<Tensor> read = read_rows(indices, taken);
+    for (std::size_t i = 0; i < tensors.size(); ++i) {
+      const Taken& from = *taken[i];
+      if (!from.numbered)
+        std::memcpy(tensors[i].bytes(), from.own.bytes(), from.own.byte_count());
+      else if (!from.column)
+        copy_rows(from.own, indices, tensors[i]);
+      else if (rows_->held())
+        copy_rows(rows_->column(*from.column), indices, tensors[i]);
+      else
+        std::memcpy(tensors[i].bytes(), read[i].bytes(), read[i].byte_count());
+    }
+  }
+
   // Labels of some samples: rows, and which of them are the samples'.
   struct Truth {
     Tensor rows;
     std::vector<std::int64_t> at;
   };
+
+  // Arrays of the file that the model takes something of.
+  std::vector<std::string> names_read() const {
+    std::vector<std::string> names;
+    for (const data::SampleRows::Column& column : columns_)
+      names.push_back(source_->arrays()[column.array].name);
+    for (const Input& input : spec_.inputs) names.push_back(input.name);
+    for (const Target& target : spec_.targets)
+      names.insert(names.end(), target.names.begin(), target.names.end());
+    return names;
+  }
+
+  void settle_augmentation(std::uint64_t seed) {
+    if (spec_.augmentations.empty()) return;
+    if (spec_.one_a_call)
+      throw Error(ErrorCode::unsupported, "a call of this model takes one sample, which is no picture",
+                  "--augment", "leave it away");
+    std::vector<AugmentedArray> arrays;
+    for (std::size_t i = 0; i < spec_.inputs.size(); ++i) {
+      const bool numbered = inputs_[i].numbered;
+      arrays.push_back({.names = {numbered ? spec_.inputs[i].name : std::string()},
+                        .type = spec_.inputs[i].element,
+                        .row = spec_.inputs[i].shape});
+    }
+    for (const Target& target : spec_.targets)
+      arrays.push_back({.names = target.names,
+                        .type = target.type.element,
+                        .row = sample_of(target),
+                        .labels = target.classes > 0});
+    augmenter_ = Augmenter(spec_.augmentations, arrays, seed);
+  }
 
   void take_input(const Input& input) {
     const auto found = array_named(*source_, std::span(&input.name, 1), spec_.inputs.size() == 1);
@@ -417,6 +456,7 @@ class ArrayTask : public Task {
   std::shared_ptr<const data::SampleSource> source_;
   std::string where_;
   std::vector<Taken> inputs_, targets_;
+  Augmenter augmenter_;
   std::vector<data::SampleRows::Column> columns_;
   std::unique_ptr<data::SampleRows> rows_;
   std::int64_t size_ = -1, training_ = 0;

@@ -7,8 +7,10 @@
 #include <vector>
 
 #include "superstep/file/source/sample_source.h"
+#include "superstep/file/source/scaled_source.h"
 #include "superstep/run/task.h"
 #include "superstep/run/user/arrays.h"
+#include "superstep/run/user/augmentation.h"
 #include "superstep/run/user/metrics.h"
 #include "superstep/transform/training/loss.h"
 
@@ -47,8 +49,10 @@ struct ArrayTaskSpec {
   std::vector<Input> inputs;
   std::vector<Target> targets;
   std::vector<Value> values;
-  bool allow_not_finite = false;  // NaN and infinities in arrays that are trained on
-  double training_share = 0.8;    // the first samples train, the rest validate
+  bool allow_not_finite = false;                 // NaN and infinities in arrays that are trained on
+  std::vector<Augmentation> augmentations = {};  // of what trains
+  std::vector<data::Scaling> scalings = {};      // what the source has been scaled by
+  double training_share = 0.8;                   // the first samples train, the rest validate
   // All that the model takes and gives is one sample. Arrays have an axis more, which numbers the samples, or
   // none: an input is then the same for all samples, a target that of the only one.
   bool one_a_call = false;

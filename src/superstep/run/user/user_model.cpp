@@ -141,6 +141,7 @@ UserModel::UserModel(UserModelSettings settings)
 // whose extents are known, and what the only term of the loss compares the first output with.
 data::SourceRequest UserModel::wanted_data() const {
   data::SourceRequest request{.wanted = {}, .options = {}, .skip_broken = settings_.skip_broken};
+  request.scalings = settings_.scalings;
   for (const onnx::Port& port : model_.inputs())
     if (const auto row = known_row(port, settings_.shapes))
       request.wanted.push_back({.name = port.name, .type = stored_type(port), .row = *row});
@@ -465,6 +466,8 @@ void UserModel::describe() {
 ArrayTaskSpec UserModel::task_spec() const {
   ArrayTaskSpec spec{
       .inputs = {}, .targets = {}, .allow_not_finite = settings_.allow_not_finite, .one_a_call = one_a_call_};
+  spec.augmentations = settings_.augmentations;
+  spec.scalings = settings_.scalings;
   for (std::size_t i = 0; i < inputs_.size(); ++i) {
     const workload::PortSpec& input = workload_.inputs[i];
     spec.inputs.push_back({input.name, input.element, input.shape, inputs_[i].batched});

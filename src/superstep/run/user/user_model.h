@@ -40,6 +40,8 @@ struct UserModelSettings {
   bool skip_broken = false;               // samples that cannot be read are left out
   int folds = 0;                          // parts of the data, of which one validates; 0: a fifth does
   bool crop = false;                      // of larger pictures than the model takes the middle is taken
+  std::vector<data::Scaling> scalings = {};      // of arrays of the data
+  std::vector<Augmentation> augmentations = {};  // of what trains
 };
 
 // "NODE=100" or "NODE=all", as --bound takes them. Throws Error (invalid_argument).

@@ -46,6 +46,7 @@ class Gradients {
                                 .pool = &pool_,
                                 .skip_broken = settings.skip_broken,
                                 .crop = settings.crop,
+                                .scalings = scalings_of(settings),
                                 .tokenizer = settings.tokenizer})),
         executable_(target_.compile(
             model_.gradient_step(&target_),

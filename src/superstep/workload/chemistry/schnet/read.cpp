@@ -122,8 +122,8 @@ std::vector<Cluster> read_clusters(const TaskSettings& settings, const Options& 
   std::vector<Cluster> clusters =
       settings.data.empty()                               ? generated_clusters(settings, model)
       : data::is_text(settings.data, {".xyz", ".extxyz"}) ? read_frames(settings.data, settings.samples)
-      : data::is_sqlite(settings.data)                    ? read_rows(settings.data, settings.samples)
-                                       : read_hdf5_clusters(settings.data, settings.samples);
+      : data::holds_ase_rows(settings.data)               ? read_rows(settings.data, settings.samples)
+                                            : read_hdf5_clusters(settings.data, settings.samples);
   if (clusters.empty()) throw Error(ErrorCode::bad_file, "has no clusters", settings.data.string());
   for (Cluster& cluster : clusters) {
     check_atoms(cluster);

@@ -9,6 +9,7 @@ void declare_sweep(CLI::App& command);
 void declare_baseline(CLI::App& command);
 void declare_bench(CLI::App& command);
 void declare_compare(CLI::App& command);
+void declare_compare_numerics(CLI::App& command);
 void declare_compile(CLI::App& command);
 void declare_complete(CLI::App& command);
 void declare_completion(CLI::App& command);
@@ -104,6 +105,8 @@ std::vector<Command> of_measurements() {
        nullptr, true, false, "extra"},
       {"scale", "measure training on several ranks: efficiency, communication, waiting", declare_scale},
       {"compare", "compare two sets of results: which differences are beyond the noise", declare_compare},
+      {"compare-numerics", "compute a model in two machines' arithmetic, and say which node parts them",
+       declare_compare_numerics},
       {"records", "list, show, export and import what was measured so far", declare_records},
       {"report", "write a training run as one table and one page", declare_report},
       {"graph", "print a model's graph, before or after the compiler's passes", declare_graph, false},

@@ -12,6 +12,7 @@
 #include "superstep/base/printable.h"
 #include "superstep/base/text.h"
 #include "superstep/cli/command.h"
+#include "superstep/cli/numerics/numerics_options.h"
 #include "superstep/cli/shared/chip_options.h"
 #include "superstep/cli/shared/explain.h"
 #include "superstep/cli/shared/metrics.h"
@@ -161,6 +162,8 @@ void infer(Arguments arguments) {
       fmt::print("{} samples of at most {} tokens\n", format_count(static_cast<double>(samples)), length);
     if (settings.chips.several() && !report.plan.choice.empty())
       fmt::print("on chips: {}\n", report.plan.choice);
+    if (const std::string numerics = numerics_of_target(settings.target); !numerics.empty())
+      fmt::print("as {} computes: {}\n", numerics, report.plan.choice);
     fmt::print("{}", report.f32_metrics.empty() ? metrics_table(report.metrics) : comparison(report));
     fmt::print("{}", refinement(report));
     if (!arguments.output.empty()) fmt::print("written to {}\n", arguments.output);
@@ -277,6 +280,7 @@ void declare_infer(CLI::App& command) {
                   "f32, bf16, f16 (stored; computed in f32) or int8 (calibrated first); default: that of the "
                   "training")
       ->type_name("TYPE");
+  add_numerics_options(command, settings.target);
   declare_bytes(command, *arguments);
   add_chip_options(command, arguments->chips);
   command.add_flag("--allow-not-finite", arguments->allow_not_finite,

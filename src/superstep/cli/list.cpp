@@ -10,6 +10,7 @@
 #include "superstep/base/thread_pool.h"
 #include "superstep/baseline/baseline.h"
 #include "superstep/cli/command.h"
+#include "superstep/cli/numerics/numerics_options.h"
 #include "superstep/machine/cost_model.h"
 #include "superstep/op/core/definition.h"
 #include "superstep/physics/generator.h"
@@ -124,11 +125,17 @@ struct List {
 };
 
 void list(const std::string& what, bool constants) {
-  static const List lists[] = {
-      {"workloads", list_workloads}, {"recipes", list_recipes}, {"machines", [] { list_machines(false); }},
-      {"operators", list_operators}, {"ops", list_operators},   {"targets", list_targets},
-      {"backends", list_targets},    {"devices", list_devices}, {"generators", list_generators},
-      {"baselines", list_baselines}};
+  static const List lists[] = {{"workloads", list_workloads},
+                               {"recipes", list_recipes},
+                               {"machines", [] { list_machines(false); }},
+                               {"numerics", list_numerics},
+                               {"operators", list_operators},
+                               {"ops", list_operators},
+                               {"targets", list_targets},
+                               {"backends", list_targets},
+                               {"devices", list_devices},
+                               {"generators", list_generators},
+                               {"baselines", list_baselines}};
   if (constants && what != "machines")
     throw Error(ErrorCode::invalid_argument, "only machines have constants", "--constants",
                 "superstep list machines --constants");
@@ -159,9 +166,9 @@ void declare_list(CLI::App& command) {
   const auto what = std::make_shared<std::string>("workloads");
   const auto constants = std::make_shared<bool>(false);
   command
-      .add_option(
-          "what", *what,
-          "workloads, recipes, machines, operators (or ops), targets (or backends), generators or baselines")
+      .add_option("what", *what,
+                  "workloads, recipes, machines, numerics, operators (ops), targets (backends), generators, "
+                  "baselines")
       ->type_name("WHAT")
       ->capture_default_str();
   command.add_flag("--constants", *constants,

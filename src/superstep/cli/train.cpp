@@ -15,6 +15,7 @@
 #include "superstep/base/text.h"
 #include "superstep/cli/call/config_file.h"
 #include "superstep/cli/command.h"
+#include "superstep/cli/numerics/numerics_options.h"
 #include "superstep/cli/shared/explain.h"
 #include "superstep/cli/shared/heeded_options.h"
 #include "superstep/cli/shared/metrics.h"
@@ -319,6 +320,7 @@ void declare_model(CLI::App& command, run::TrainSettings& settings) {
   command.add_option("--on", settings.target, "where to train: superstep list targets")
       ->type_name("TARGET")
       ->capture_default_str();
+  add_numerics_options(command, settings.target);
   command
       .add_option("--precision", settings.precision,
                   "f32, or products on bf16 or f16 with f32 master weights")

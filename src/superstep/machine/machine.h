@@ -11,6 +11,8 @@
 //     [stacks.poptorch]              the software that drives it (machine/stack.h)
 //     host_call = { value = 2e-4, unit = "s", kind = "GU", source = "", range = [1e-4, 1e-3] }
 //
+// Its arithmetic is in [numerics.MODE] (machine/numerics.h), `numerics_default` naming the usual mode.
+//
 // Files that `superstep machine measure` writes have [kernels] too: what the engine's kernels took there.
 //
 // `stacks_of = "a100-40gb"` takes over the stacks of another machine, whatever else differs.
@@ -27,6 +29,7 @@
 
 #include "superstep/base/error.h"
 #include "superstep/machine/constant.h"
+#include "superstep/machine/numerics.h"
 #include "superstep/machine/processor/kernel_times.h"
 #include "superstep/machine/stack.h"
 #include "superstep/machine/style.h"
@@ -70,6 +73,10 @@ class Machine {
   bool computes_in(std::string_view precision) const;
   void set_precisions(std::vector<std::string> names) { precisions_ = std::move(names); }
 
+  // Its arithmetic, the usual mode first; empty: nothing is known of it.
+  const std::vector<NumericsMode>& numerics() const { return numerics_; }
+  void set_numerics(std::vector<NumericsMode> modes) { numerics_ = std::move(modes); }
+
   // The network that is asked about, where the law of networks is nearer than the model of the style
   // (rates/network_by_law.h); null: the model answers.
   const NetworkByLaw* by_law() const { return by_law_.get(); }
@@ -85,6 +92,7 @@ class Machine {
   std::vector<Constant> constants_;
   std::vector<Stack> stacks_;
   std::vector<std::string> precisions_;
+  std::vector<NumericsMode> numerics_;
   std::optional<ProcessorTimes> processor_;
   std::shared_ptr<const NetworkByLaw> by_law_;
   static constexpr std::size_t none = static_cast<std::size_t>(-1);

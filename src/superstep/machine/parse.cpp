@@ -29,6 +29,7 @@ struct Draft {
   std::vector<Constant> constants;
   std::vector<Stack> stacks;
   std::vector<std::string> precisions;
+  std::vector<NumericsMode> numerics;
   std::optional<ProcessorTimes> processor;
 };
 
@@ -53,6 +54,9 @@ class Reader {
   void read_constants(const toml::table& table, Draft& draft) const;
   void read_stacks(const toml::table& table, Draft& draft) const;
   void read_precisions(const toml::table& table, Draft& draft) const;
+  void read_numerics(const toml::table& table, Draft& draft) const;
+  NumericsMode read_mode(const toml::table& table, const std::string& name, const Draft& draft) const;
+  NumericsFact read_fact(const toml::node& node, const std::string& key, const Sources& sources) const;
   void read_kernels(const toml::table& table, Draft& draft) const;
   void read_times(const toml::table& times, ProcessorTimes& processor) const;
   void take_over_stacks(const toml::table& table, Draft& draft, int depth) const;
@@ -320,6 +324,90 @@ void Reader::read_base(const toml::table& table, Draft& draft, int depth) const 
   draft.constants = std::move(found.constants);
   draft.stacks = std::move(found.stacks);
   draft.precisions = std::move(found.precisions);
+  draft.numerics = std::move(found.numerics);
+}
+
+NumericsFact Reader::read_fact(const toml::node& node, const std::string& key, const Sources& sources) const {
+  static const std::vector<std::string> keys{"value", "kind", "source", "note"};
+  const toml::table* const table = node.as_table();
+  if (!table) refuse(key, "must be a table: { value = ..., kind = ... }");
+  check_keys(*table, key + ".", keys);
+  NumericsFact fact;
+  fact.value = text_of(*table, key + ".", "value", true);
+  const std::string kind = text_of(*table, key + ".", "kind", true);
+  if (!kind_from_code(kind, fact.kind))
+    refuse(key + ".kind", fmt::format("'{}' is not a kind", kind), "kinds are ME, VC, DS, DE and GU");
+  const std::string source = text_of(*table, key + ".", "source", false);
+  if (!source.empty()) fact.source = full_source(source, key, sources);
+  if (source.empty() && fact.kind != Kind::guess)
+    refuse(key + ".source", "is empty: only a guess (GU) has no source");
+  fact.note = text_of(*table, key + ".", "note", false);
+  return fact;
+}
+
+// Every setting is stated, in the mode or in the one that it is based on: what is not published is a guess.
+NumericsMode Reader::read_mode(const toml::table& table, const std::string& name, const Draft& draft) const {
+  const std::string prefix = "numerics." + name;
+  NumericsMode mode{.name = name, .facts = {}, .arithmetic = {}};
+  const std::string base = text_of(table, prefix + ".", "based_on", false);
+  for (const NumericsMode& other : draft.numerics)
+    if (other.name == base) mode.facts = other.facts;
+  if (!base.empty() && mode.facts.empty())
+    refuse(prefix + ".based_on", fmt::format("there is no mode '{}'", base));
+  std::vector<std::string> known{"based_on"};
+  for (const numerics::Setting& setting : numerics::settings())
+    if (setting.name != "seed") known.emplace_back(setting.name);
+  for (const Habit& habit : numerics_habits()) known.emplace_back(habit.name);
+  check_keys(table, prefix + ".", known);
+  for (const std::string& setting : known) {
+    if (setting == "based_on") continue;
+    const auto old = std::ranges::find(mode.facts, setting, &NumericsFact::setting);
+    if (!table.contains(setting)) {
+      if (old == mode.facts.end())
+        refuse(prefix + "." + setting, "is missing", "what is not published is a guess (GU)");
+      continue;
+    }
+    NumericsFact fact = read_fact(*table.get(setting), prefix + "." + setting, draft.sources);
+    fact.setting = setting;
+    if (old == mode.facts.end())
+      mode.facts.push_back(std::move(fact));
+    else
+      *old = std::move(fact);
+  }
+  for (const NumericsFact& fact : mode.facts) {
+    const auto is_it = [&](const Habit& habit) { return habit.name == fact.setting; };
+    if (std::ranges::any_of(numerics_habits(), is_it)) continue;
+    try {
+      numerics::set(mode.arithmetic, fact.setting, fact.value);
+    } catch (const Error& error) {
+      refuse(prefix + "." + fact.setting, error.message(), error.hint());
+    }
+  }
+  numerics::check(mode.arithmetic, where_ + ": " + prefix);
+  return mode;
+}
+
+// A file's modes take the place of those that it is based on: of one machine all or none are known. The usual
+// one comes first; others may be based on it, and on what is before them in the alphabet.
+void Reader::read_numerics(const toml::table& table, Draft& draft) const {
+  if (!table["numerics"]) {
+    if (table["numerics_default"])
+      refuse("numerics_default", "names a mode of [numerics], which is not there");
+    return;
+  }
+  const toml::table* const modes = table["numerics"].as_table();
+  const std::string usual = text_of(table, "", "numerics_default", true);
+  if (!modes || !modes->contains(usual))
+    refuse("numerics_default", fmt::format("there is no mode '{}'", usual));
+  draft.numerics.clear();
+  std::vector<std::string> names{usual};
+  for (const auto& [name, node] : *modes)
+    if (name.str() != usual) names.emplace_back(name.str());
+  for (const std::string& name : names) {
+    const toml::table* const mode = (*modes)[name].as_table();
+    if (!mode) refuse("numerics." + name, "must be a table");
+    draft.numerics.push_back(read_mode(*mode, name, draft));
+  }
 }
 
 void Reader::read_precisions(const toml::table& table, Draft& draft) const {
@@ -340,9 +428,9 @@ void Reader::read_precisions(const toml::table& table, Draft& draft) const {
 
 Draft Reader::read(std::string_view text, int depth) const {
   // "measured" is what a measurement found beside the style's constants: kept in files, not read.
-  static const std::vector<std::string> keys{"id",        "name",    "style",     "based_on",
-                                             "stacks_of", "sources", "constants", "stacks",
-                                             "measured",  "kernels", "precisions"};
+  static const std::vector<std::string> keys{
+      "id",     "name",     "style",   "based_on",   "stacks_of", "sources",         "constants",
+      "stacks", "measured", "kernels", "precisions", "numerics",  "numerics_default"};
   const toml::table table = parse(text);
   check_keys(table, "", keys);
   Draft draft;
@@ -361,6 +449,7 @@ Draft Reader::read(std::string_view text, int depth) const {
   take_over_stacks(table, draft, depth);
   read_stacks(table, draft);
   read_precisions(table, draft);
+  read_numerics(table, draft);
   read_kernels(table, draft);
   return draft;
 }
@@ -385,6 +474,7 @@ Machine parse_machine(std::string_view text, const std::string& where) {
   Machine machine(std::move(draft.id), std::move(draft.name), *draft.style, std::move(ordered));
   machine.set_stacks(std::move(draft.stacks));
   machine.set_precisions(std::move(draft.precisions));
+  machine.set_numerics(std::move(draft.numerics));
   if (draft.processor) machine.set_processor(std::move(*draft.processor));
   return machine;
 }

@@ -3,6 +3,7 @@
 // both made of this line.
 #include "superstep/base/error.h"
 #include "superstep/base/text.h"
+#include "superstep/target/numerics/numerics_target.h"
 #include "superstep/target/pjrt/pjrt.h"
 #include "superstep/target/target.h"
 
@@ -33,6 +34,7 @@ std::span<const Target* const> targets() {
 const Target* look_for_target(std::string_view name) {
   for (const Target* target : targets())
     if (target->name() == name) return target;
+  if (const Target* target = numerics::find_numerics_target(name)) return target;
   return pjrt::find_device_target(name);
 }
 

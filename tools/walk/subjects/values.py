@@ -40,6 +40,7 @@ CALLS = {
     'report': '--run {run} --samples 100 --out {folder}/report',
     'validate': '{cycles}',
     'compare': '{json} {json}',
+    'compare-numerics': 'mlp --with f16 --batch 4',
     'machine measure': '--out {folder}/here.toml --probes 1',
     'machine system': '--out {folder}/system.json',
     'onnx check': '{model}',

@@ -35,6 +35,8 @@ constexpr auto kept_options = std::to_array<std::pair<std::string_view, const ch
     {"--memory-limit", "memory_limit"},
     {"--shard", "shard"},
     {"--on", "backend"},
+    {"--numerics", "backend"},
+    {"--numerics-of", "backend"},
     {"--precision", "precision"},
     {"--loss-scale", "loss_scale"},
     {"--recipe", "recipe"},

@@ -83,7 +83,8 @@ void declare_compare_numerics(CLI::App& command) {
   command.add_option("--samples", model.samples, "with --train: generate so many samples")
       ->type_name("N")
       ->check(positive());
-  command.add_option("--seed", model.seed, "of weights, samples and their order")->capture_default_str();
+  command.add_option("--seed", model.seed, "the seed of weights, samples and their order")
+      ->capture_default_str();
   command
       .add_option("--page", a->page,
                   "write the network as a page, colored by where the difference comes from")

@@ -228,6 +228,14 @@ Lowered lower_sums(Lowering& lowering, NodeId id) {
   return {};
 }
 
+// By the kernels of packed weights, or of any operands.
+Lowered lower_matrix_sums(Lowering& lowering, NodeId id) {
+  Lowered packed = lower_sums(lowering, id);
+  if (packed) return packed;
+  lowering.note_refusal(packed.error());
+  return lower_whole_product(lowering, id);
+}
+
 // ---- quantisation by itself ------------------------------------------------------------------------------
 
 // An element-wise program over a tensor in the order in which it lies in memory.
@@ -377,8 +385,7 @@ Lowered lower_dequantize(Lowering& lowering, NodeId id) {
 
 constexpr Lowerer lowerers[] = {
     {"ConvInteger", "integer convolution", lower_sums},
-    {"MatMulInteger", "integer convolution", lower_sums},
-    {"MatMulInteger", "product of whole numbers", lower_whole_product},
+    {"MatMulInteger", "integer product", lower_matrix_sums},
     {"QuantizeLinear", "quantize", lower_dense_quantize},
     {"QuantizeLinear", "vector program", lower_quantize},
     {"DequantizeLinear", "vector program", lower_dequantize},

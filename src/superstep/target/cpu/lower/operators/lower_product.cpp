@@ -75,8 +75,7 @@ std::expected<kernels::WholeProduct::ZeroPoint, Refusal> zero_points_of(const Lo
                                                                         const Node& node, std::size_t input,
                                                                         std::int64_t each) {
   using ZeroPoint = kernels::WholeProduct::ZeroPoint;
-  if (node.op != "MatMulInteger" || node.inputs.size() <= input || !node.inputs[input].valid())
-    return ZeroPoint::none;
+  if (node.inputs.size() <= input || !node.inputs[input].valid()) return ZeroPoint::none;
   const Shape& shape = lowering.shape(node.inputs[input]);
   if (shape.element_count() == 1) return ZeroPoint::one;
   if (shape.rank() == 1 && shape[0] == each && lowering.is_row_major(node.inputs[input]))
@@ -88,9 +87,12 @@ std::expected<kernels::WholeProduct::ZeroPoint, Refusal> zero_points_of(const Lo
 
 Lowered lower_whole_product(Lowering& lowering, NodeId id) {
   const Node& node = lowering.graph().node(id);
+  const auto product = product_of(lowering, node);
+  if (!product) return std::unexpected(product.error());
+  if (product->bias.valid() || product->alpha != 1)
+    return refuse("product of whole numbers", "something is added to it, or multiplied by it");
   std::vector<OuterBatch> outer;
-  const auto matmul = describe_matmul(lowering, {.a = node.inputs[0], .b = node.inputs[1], .bias = {}},
-                                      node.outputs[0], &outer);
+  const auto matmul = describe_matmul(lowering, *product, node.outputs[0], &outer);
   if (!matmul) return std::unexpected(matmul.error());
   const auto of_rows = zero_points_of(lowering, node, 2, matmul->rows);
   const auto of_columns = zero_points_of(lowering, node, 3, matmul->columns);

@@ -100,11 +100,12 @@ std::expected<ColumnsApart, Refusal> columns_of(const Lowering& lowering, ValueI
   return apart;
 }
 
-Lowered lower_softmax_columns(Lowering& lowering, NodeId id) {
-  const Node& node = lowering.graph().node(id);
+bool is_logarithm(const Node& node) { return node.op == "LogSoftmax"; }
+
+Lowered lower_softmax_columns(Lowering& lowering, const Node& node) {
   auto apart = columns_of(lowering, node.inputs[0], node.outputs[0], node.attributes.integer("axis", -1));
   if (!apart) return std::unexpected(apart.error());
-  apart->columns.logarithm = node.op == "LogSoftmax";
+  apart->columns.logarithm = is_logarithm(node);
   auto kernel = kernels::prepare(apart->columns);
   if (!kernel) return std::unexpected(kernel.error());
   lowering.emit(node.op, node.name, kernels::repeated(std::move(*kernel), std::move(apart->outer)),
@@ -112,26 +113,31 @@ Lowered lower_softmax_columns(Lowering& lowering, NodeId id) {
   return {};
 }
 
-Lowered lower_softmax(Lowering& lowering, NodeId id) {
-  const Node& node = lowering.graph().node(id);
+Lowered lower_softmax_rows(Lowering& lowering, const Node& node) {
   const ValueId x = node.inputs[0], y = node.outputs[0];
   const std::int64_t axis = node.attributes.integer("axis", -1);
   const bool alike = lowering.view(x).strides == lowering.view(y).strides;
   auto rows = alike ? rows_of(lowering, x, axis) : rows_apart(lowering, x, y, axis);
   if (!rows) return std::unexpected(rows.error());
   rows->y_type = lowering.type(y).element;
-  rows->logarithm = node.op == "LogSoftmax";
+  rows->logarithm = is_logarithm(node);
   auto kernel = kernels::prepare_softmax(*rows);
   if (!kernel) return std::unexpected(kernel.error());
   lowering.emit(node.op, node.name, std::move(*kernel), {lowering.read(x)}, {lowering.write(y)});
   return {};
 }
 
+Lowered lower_softmax(Lowering& lowering, NodeId id) {
+  const Node& node = lowering.graph().node(id);
+  Lowered rows = lower_softmax_rows(lowering, node);
+  if (rows) return rows;
+  lowering.note_refusal(rows.error());
+  return lower_softmax_columns(lowering, node);
+}
+
 constexpr Lowerer lowerers[] = {
-    {"Softmax", "softmax rows", lower_softmax},
-    {"LogSoftmax", "softmax rows", lower_softmax},
-    {"Softmax", "softmax of columns", lower_softmax_columns},
-    {"LogSoftmax", "softmax of columns", lower_softmax_columns},
+    {"Softmax", "softmax", lower_softmax},
+    {"LogSoftmax", "softmax", lower_softmax},
 };
 
 }  // namespace

@@ -149,25 +149,6 @@ std::optional<Elements> elements_of(std::string_view descr) {
   return {};
 }
 
-std::string descr_of(ElementType type) {
-  switch (type) {
-    case ElementType::f64: return "<f8";
-    case ElementType::f32: return "<f4";
-    case ElementType::f16: return "<f2";
-    case ElementType::i64: return "<i8";
-    case ElementType::i32: return "<i4";
-    case ElementType::i16: return "<i2";
-    case ElementType::i8: return "|i1";
-    case ElementType::u64: return "<u8";
-    case ElementType::u32: return "<u4";
-    case ElementType::u16: return "<u2";
-    case ElementType::u8: return "|u1";
-    case ElementType::boolean: return "|b1";
-    case ElementType::bf16: break;
-  }
-  throw Error(ErrorCode::unsupported, ".npy files have no bf16: convert to f32 first");
-}
-
 // Where the header's text lies: after the magic, two bytes of version and a length of 2 or 4 bytes.
 struct Extent {
   std::size_t begin, size;
@@ -304,6 +285,25 @@ Tensor parse_npy(std::span<const std::byte> bytes, std::string_view where) {
   });
 }
 
+std::string npy_type_name(ElementType type) {
+  switch (type) {
+    case ElementType::f64: return "<f8";
+    case ElementType::f32: return "<f4";
+    case ElementType::f16: return "<f2";
+    case ElementType::i64: return "<i8";
+    case ElementType::i32: return "<i4";
+    case ElementType::i16: return "<i2";
+    case ElementType::i8: return "|i1";
+    case ElementType::u64: return "<u8";
+    case ElementType::u32: return "<u4";
+    case ElementType::u16: return "<u2";
+    case ElementType::u8: return "|u1";
+    case ElementType::boolean: return "|b1";
+    case ElementType::bf16: break;
+  }
+  throw Error(ErrorCode::unsupported, ".npy files have no bf16: convert to f32 first");
+}
+
 Tensor read_npy(const std::filesystem::path& path) {
   const MappedFile file(path);
   return parse_npy(file.bytes(), path.string());
@@ -311,7 +311,7 @@ Tensor read_npy(const std::filesystem::path& path) {
 
 std::string format_npy_header(ElementType type, const Shape& shape) {
   std::string header = fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}{}), }}",
-                                   descr_of(type), fmt::join(shape, ", "), shape.rank() == 1 ? "," : "");
+                                   npy_type_name(type), fmt::join(shape, ", "), shape.rank() == 1 ? "," : "");
   // The elements begin at a multiple of 64 bytes.
   constexpr std::size_t prefix = 10;
   header.append(63 - (prefix + header.size()) % 64, ' ');

@@ -17,6 +17,10 @@
 
 namespace superstep::data {
 
+// The type of elements as headers name it, in the byte order of files that are written here: "<f4". Zarr 2
+// has the same names. Throws Error (unsupported) on bf16, for which there is none.
+std::string npy_type_name(ElementType type);
+
 Tensor read_npy(const std::filesystem::path& path);  // throws Error (not_found, bad_file, unsupported, io)
 // `where` names the source in errors.
 Tensor parse_npy(std::span<const std::byte> bytes, std::string_view where);

@@ -12,6 +12,7 @@
 
 #include "superstep/base/error.h"
 #include "superstep/file/convert/writer_forms.h"
+#include "superstep/file/npy.h"
 
 namespace superstep::data {
 namespace {
@@ -51,25 +52,6 @@ std::string packed(std::span<const std::byte> bytes) {
   return to;
 }
 #endif
-
-const char* name_in_v2(ElementType type) {
-  switch (type) {
-    case ElementType::f64: return "<f8";
-    case ElementType::f32: return "<f4";
-    case ElementType::f16: return "<f2";
-    case ElementType::i64: return "<i8";
-    case ElementType::i32: return "<i4";
-    case ElementType::i16: return "<i2";
-    case ElementType::i8: return "|i1";
-    case ElementType::u64: return "<u8";
-    case ElementType::u32: return "<u4";
-    case ElementType::u16: return "<u2";
-    case ElementType::u8: return "|u1";
-    case ElementType::boolean: return "|b1";
-    case ElementType::bf16: break;  // refused before
-  }
-  throw Error(ErrorCode::internal, "Zarr has no such type");
-}
 
 const char* name_in_v3(ElementType type) {
   switch (type) {
@@ -164,7 +146,7 @@ class ChunkedArray {
       const json meta{{"zarr_format", 2},
                       {"shape", shape},
                       {"chunks", chunk},
-                      {"dtype", name_in_v2(array_.type)},
+                      {"dtype", npy_type_name(array_.type)},
                       {"compressor", packing},
                       {"fill_value", zero_of(array_.type)},
                       {"order", "C"},

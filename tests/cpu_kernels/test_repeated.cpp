@@ -28,6 +28,7 @@ void check(std::int64_t p, std::int64_t q) {
   const KernelPointer kernel = repeated(require_kernel(matmul().prepare(one_product())),
                                         {{p, {rows * inner * f32, 0}, {q * rows * columns * f32}},
                                          {q, {0, inner * columns * f32}, {rows * columns * f32}}});
+  EXPECT_GE(kernel->info().parts, 1);
   for (int twice = 0; twice < 2; ++twice) {  // whole, then in parts, or the other way round
     c.fill(0);
     run_kernel(*kernel, {a.data(), b.data()}, {c.data()});
@@ -47,6 +48,8 @@ void check(std::int64_t p, std::int64_t q) {
 TEST(Repeated, RunsAtEveryPlace) {
   for_each_instruction_set([] { check(1, 1), check(2, 3), check(5, 7), check(11, 13); });
 }
+
+TEST(Repeated, NoPlaceIsNoRun) { check(0, 3); }
 
 TEST(Repeated, WithoutAxesIsTheKernelItself) {
   KernelPointer kernel = require_kernel(matmul().prepare(one_product()));

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 
 namespace superstep::kernels {
@@ -30,6 +31,7 @@ class Repeated final : public Kernel {
       return;
     }
     const std::int64_t parts = kernel_->info().parts;
+    if (part / parts >= places_) return;  // there is none
     at(arguments, part / parts, [&](const Arguments& here) { kernel_->run_part(here, part % parts); });
   }
 
@@ -72,7 +74,7 @@ KernelPointer repeated(KernelPointer kernel, std::vector<RepeatedAxis> axes) {
   info.name = fmt::format("{}, at {} places", info.name, places);
   info.flops *= static_cast<double>(places);
   info.bytes *= static_cast<double>(places);
-  info.parts = places >= most_parts ? most_parts : places * info.parts;
+  info.parts = places >= most_parts ? most_parts : std::max<std::int64_t>(1, places) * info.parts;
   info.members = 1;
   return std::make_unique<Repeated>(std::move(info), std::move(kernel), std::move(axes), places);
 }

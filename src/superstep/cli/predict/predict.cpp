@@ -7,14 +7,16 @@
 #include <cmath>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <set>
 
 #include "superstep/base/error.h"
 #include "superstep/base/progress.h"
 #include "superstep/base/system/standard_streams.h"
 #include "superstep/base/text.h"
 #include "superstep/cli/command.h"
+#include "superstep/cli/predict/arguments.h"
 #include "superstep/cli/predict/by_law.h"
+#include "superstep/cli/predict/on_processor.h"
+#include "superstep/cli/predict/prediction_config.h"
 #include "superstep/cli/predict/prediction_words.h"
 #include "superstep/cli/predict/primitive.h"
 #include "superstep/cli/shared/chip_options.h"
@@ -22,10 +24,9 @@
 #include "superstep/cli/shared/input_type.h"
 #include "superstep/cli/shared/model_options.h"
 #include "superstep/cli/shared/outcome.h"
-#include "superstep/cli/shared/processor_words.h"
 #include "superstep/lab/by_law.h"
 #include "superstep/lab/graphs_by_batch.h"
-#include "superstep/lab/profile/model.h"
+#include "superstep/lab/processor/prediction.h"
 #include "superstep/lab/question.h"
 #include "superstep/machine/configuration/resolve.h"
 #include "superstep/machine/ipu/convolution.h"
@@ -38,20 +39,7 @@
 namespace superstep::cli {
 namespace {
 
-struct Arguments {
-  std::vector<std::string> shapes, bounds;  // of a model file
-  std::string workload, machine = "gc200", mode = "train", precision, stack, scaling;
-  ChipArguments chips;
-  std::int64_t micro_batch = 0, batch = 0;
-  int device_iterations = 1, loaders = 1;
-  double sample_seconds = 0, measure = 0;
-  std::string input_type;
-  LanguageArguments language;
-  bool explain = false, recompute = false, largest = false, approximate = false, provenance = false,
-       extrapolate = false;
-  std::vector<std::string> settings;
-  std::set<std::string> said;  // of the options with a default, those that the call has
-};
+using Arguments = PredictArguments;
 
 constexpr const char* footer =
     "Every figure is a prediction, with the interval that holds 80 % of what it is unsure of.\n"
@@ -205,88 +193,6 @@ void print_prediction(const Arguments& arguments, const machine::Machine& machin
   for (const std::string& warning : prediction.warnings) fmt::print("warning: {}\n", warning);
 }
 
-nlohmann::json breakdown_of(const machine::Parts& parts) {
-  return {{"compute", parts.compute},
-          {"memory", parts.memory},
-          {"exchange", parts.exchange},
-          {"sync", parts.sync},
-          {"host", parts.host},
-          {"launch", parts.launch},
-          {"collective", parts.collective},
-          {"fill", parts.fill},
-          {"idle", parts.idle}};
-}
-
-nlohmann::json constants_of(const machine::Machine& machine) {
-  nlohmann::json list = nlohmann::json::array();
-  const auto add = [&](const std::string& of, const std::vector<machine::Constant>& constants) {
-    for (const machine::Constant& constant : constants)
-      list.push_back({{"of", of},
-                      {"name", constant.name},
-                      {"value", constant.value},
-                      {"unit", constant.unit},
-                      {"kind", name_of(constant.kind)},
-                      {"source", constant.source},
-                      {"low", constant.low},
-                      {"high", constant.high},
-                      {"open", constant.open},
-                      {"default", constant.defaulted}});
-  };
-  add(machine.id(), machine.constants());
-  if (machine.stack()) add(machine.stack()->name, machine.stack()->constants);
-  return list;
-}
-
-nlohmann::json law_of(const machine::Prediction& prediction) {
-  if (!prediction.by_law) return nullptr;
-  const machine::TimedByLaw& law = *prediction.by_law;
-  return {{"name", law.law},
-          {"interval_of", law.spread},
-          {"interval_cells", law.cells},
-          {"measured_machine", law.measured_machine},
-          {"model_seconds", law.model_seconds}};
-}
-
-nlohmann::json config_of(const Arguments& arguments, const machine::Machine& machine,
-                         const machine::Answer& found) {
-  const machine::PredictSettings& settings = found.configuration.settings;
-  const machine::Prediction& prediction = found.prediction;
-  return {{"machine", machine.id()},
-          {"machine_file", machine.file()},
-          {"machine_digest", machine.digest()},
-          {"stack", machine.stack() ? machine.stack()->name : ""},
-          {"units", prediction.units},
-          {"mode", arguments.mode},
-          {"precision", settings.precision.name},
-          {"micro_batch", settings.micro_batch},
-          {"accumulate", settings.accumulate},
-          {"replicas", settings.replicas},
-          {"pipeline", settings.pipeline},
-          {"chips", settings.chips},
-          {"recompute", settings.recompute},
-          {"device_iterations", settings.device_iterations},
-          {"loaders", settings.loaders},
-          {"facts", machine::words_of(found.configuration.facts)},
-          {"law", law_of(prediction)},
-          {"plausible", found.plausible},
-          {"coverage", 0.8},
-          {"bound_by", prediction.bound_by()},
-          {"bound_by_with_data", prediction.bound_by_with_data()},
-          {"host",
-           {{"link", prediction.host.link},
-            {"call", prediction.host.call},
-            {"loader", prediction.host.loader},
-            {"overlaps", prediction.host.overlaps}}},
-          {"breakdown", breakdown_of(prediction.step)},
-          {"ladder",
-           {{"peak", prediction.peak_seconds},
-            {"roofline", prediction.roofline_seconds},
-            {"full", prediction.step_seconds}}},
-          {"calibration", machine::cost_model(machine)->calibration()},
-          {"warnings", prediction.warnings},
-          {"constants", constants_of(machine)}};
-}
-
 void refuse_unsupported(const Arguments& arguments, const machine::Prediction& prediction) {
   if (prediction.unsupported.empty() || arguments.approximate) return;
   throw Error(ErrorCode::unsupported, fmt::format("no cost model for {}", join(prediction.unsupported, ", ")),
@@ -346,75 +252,6 @@ machine::Question asked(const Arguments& arguments, const machine::Machine& mach
   return question;
 }
 
-// The plan run here, beside what was predicted of it.
-void add_measured(target::Executable& plan, bool training, double seconds, double predicted,
-                  std::vector<Metric>& metrics) {
-  const lab::MeasuredRuns measured = lab::measure_runs(plan, training, seconds);
-  metrics.push_back({.name = "measured_step_time", .value = measured.median, .unit = "s"});
-  metrics.push_back({.name = "measured_step_time_best", .value = measured.best, .unit = "s"});
-  if (!common().quiet)
-    fmt::print(
-        "measured here        {} at best, {} in the median of {} runs: predicted over the best {:.2f}\n",
-        format_seconds(measured.best), format_seconds(measured.median), measured.runs,
-        predicted / measured.best);
-}
-
-// As `profile` has it: a model is put on bytes by samples of its own.
-target::GraphAtBatch on_bytes(const Arguments& arguments, const run::TrainSettings& settings,
-                              std::int64_t batch) {
-  lab::ProfileRequest request{.model = settings.workload,
-                              .mode = arguments.mode,
-                              .precision = "int8",
-                              .model_options = settings.model_options,
-                              .shapes = settings.shapes,
-                              .bounds = settings.bounds,
-                              .batch = batch};
-  return lab::open_profiled_model(request, &target::find_target("cpu")).graph;
-}
-
-// The plan that would run here, on this computer or one like it.
-void predict_processor(const Arguments& arguments, const machine::Machine& machine) {
-  const bool training = arguments.mode == "train", bytes = arguments.precision == "int8";
-  const run::TrainSettings settings =
-      lab::as_workload({.workload = arguments.workload,
-                        .precision = arguments.precision.empty() || bytes ? "f32" : arguments.precision,
-                        .model_options = arguments.settings,
-                        .shapes = arguments.shapes,
-                        .bounds = arguments.bounds});
-  const run::Model model(settings);
-  const target::Target& cpu = target::find_target("cpu");
-  const std::int64_t batch = arguments.batch > 0       ? arguments.batch
-                             : model.fixed_batch() > 0 ? model.fixed_batch()
-                             : training                ? model.settings().batch
-                                                       : 1;
-  const target::GraphAtBatch graph = bytes      ? on_bytes(arguments, settings, batch)
-                                     : training ? model.training_step(&cpu)
-                                                : model.inference(&cpu);
-  target::CompileOptions options{.batch = batch,
-                                 .micro_batch = model.fixed_batch() > 0 ? batch : arguments.micro_batch,
-                                 .threads = thread_count()};
-  const auto plan = cpu.compile(graph, options);
-  lab::ProcessorPrediction prediction = lab::predict_plan(machine, plan->summary(), training);
-  std::vector<Metric> metrics = processor_metrics(prediction);
-  if (!prediction.beyond.empty() && !arguments.extrapolate)
-    throw Error(ErrorCode::unsupported, join(prediction.beyond, "; "), arguments.workload,
-                "--extrapolate predicts it all the same");
-  const std::string precision = bytes ? "int8" : model.settings().precision;
-  if (arguments.explain && arguments.measure > 0) {
-    options.measure_steps = true;
-    lab::measure_steps_of(prediction, *cpu.compile(graph, options), training, arguments.measure);
-  }
-  if (!common().quiet)
-    fmt::print("{}", processor_text(fmt::format("{} ({}), {}", arguments.workload, arguments.mode, precision),
-                                    machine, prediction, arguments.explain));
-  if (arguments.provenance && !common().quiet) fmt::print("\n{}", provenance_text(machine));
-  if (arguments.measure > 0) add_measured(*plan, training, arguments.measure, prediction.seconds, metrics);
-  nlohmann::json config = processor_config(machine, prediction, arguments.explain);
-  config["mode"] = arguments.mode;
-  config["precision"] = precision;
-  write_result(command_result("predict", arguments.workload, config, metrics, machine.id()));
-}
-
 // Options of machines that are modelled, beside a processor whose plan is predicted, and of the other mode.
 void refuse_ignored(const CLI::App& command, const Arguments& given, bool processor) {
   refuse_given(
@@ -471,8 +308,6 @@ void predict(const Arguments& given, const CLI::App& command) {
   if (is_primitive(given.workload) && !run::is_model_file(given.workload))
     return predict_by_name(given, command);
   if (given.machine == "cpu") refuse_ignored(command, given, true);
-  if (given.machine == "cpu" && given.precision == "int8" && given.mode == "train")
-    throw Error(ErrorCode::invalid_argument, "int8 is for serving", "--precision", "add --mode infer");
   if (given.machine == "cpu")
     return predict_processor(given, lab::this_computer(thread_count(), [](const std::string& what) {
                                if (!common().quiet) tell(what + "\n");

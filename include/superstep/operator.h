@@ -52,7 +52,7 @@ typedef struct superstep_operator {
       attributes; /* names that a node may have, with blanks between; others are refused; may be null */
   /* Not 0: row i of every result is made of row i of the inputs alone, so that a batch may be divided. */
   int32_t sample_by_sample;
-  /* Sets element, rank and shape of every output from those of the inputs. */
+  /* Sets element, rank and shape of every output from those of the inputs. Several threads call it, too. */
   void (*infer)(superstep_operator_call* call);
   /* Fills the outputs, which are zeros. Several threads call it at a time, each with memory of its own. */
   void (*evaluate)(superstep_operator_call* call);

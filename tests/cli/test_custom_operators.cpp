@@ -85,6 +85,8 @@ TEST_F(CustomOperators, WhatIsMissingIsNamed) {
   refused("infer model.onnx --input pairs.npz", 1, {"com.example", "--operators"});
   refused("infer model.onnx --operators nowhere.so --input pairs.npz", 1, {"nowhere.so"});
   refused("predict model.onnx --on gc200 --operators wiggle.so", 1, {"com.example.Wiggle"});
+  refused("infer model.onnx --on gc200 --operators wiggle.so --input pairs.npz", 1,
+          {"com.example.Wiggle", "no cycles are known"});
   std::ofstream(folder_ / "other.onnx", std::ios::binary) << wiggling_model({on::attribute("speed", 1.0F)});
   refused("infer other.onnx --operators wiggle.so --input pairs.npz", 1,
           {"attribute 'speed'", "com.example.Wiggle"});

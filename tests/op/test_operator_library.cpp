@@ -72,6 +72,10 @@ TEST(OperatorLibrary, WhatIsDescribedWronglyIsNamed) {
   refused(broken(7).c_str(), ErrorCode::invalid_argument, {"com.broken.Absent is not in the library"});
   refused(broken(8).c_str(), ErrorCode::invalid_argument, {"as the gradient of", "takes 3 to 3 inputs"});
   refused(broken(9).c_str(), ErrorCode::bad_file, {"no operators for version"});
+  // As a whole or not at all: what stands before the fault is not known either.
+  refused(broken(10).c_str(), ErrorCode::invalid_argument, {"com.broken.Twice", "stands twice"});
+  EXPECT_FALSE(is_custom("com.broken.First"));
+  EXPECT_EQ(find("com.broken.First"), nullptr);
 }
 
 }  // namespace

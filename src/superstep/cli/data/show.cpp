@@ -16,6 +16,7 @@
 #include "superstep/cli/data/open_samples.h"
 #include "superstep/cli/data/wanted_fields.h"
 #include "superstep/cli/shared/heeded_options.h"
+#include "superstep/cli/shared/model_options.h"
 #include "superstep/cli/shared/onnx_text.h"
 #include "superstep/cli/shared/outcome.h"
 #include "superstep/show/model_file.h"
@@ -163,6 +164,7 @@ void declare_show(CLI::App& command) {
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
   add_sample_options(command, arguments->samples);
+  add_operators_option(command);
   command.callback([arguments, &command] {
     refuse_given(command,
                  show::is_shown_as_samples(arguments->file)

@@ -68,6 +68,7 @@ void declare_compare_numerics(CLI::App& command) {
   add_repeated(command, "--set", model.model_options, "name=value of an option of the model; may be repeated",
                "NAME=VALUE");
   add_shape_option(command, model.shapes);
+  add_operators_option(command);
   command.add_option("--batch", a->question.batch, "samples that the nodes are compared on")
       ->type_name("N")
       ->check(positive())

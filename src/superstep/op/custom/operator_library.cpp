@@ -253,12 +253,24 @@ void require_gradients(const std::vector<Custom>& all, const std::filesystem::pa
   }
 }
 
+// A library is taken as a whole or not at all.
+void require_new(const std::vector<Custom>& all, const std::filesystem::path& library) {
+  const std::size_t place = loaded().operators.size();
+  if (place + all.size() > most_operators)
+    throw Error(ErrorCode::unsupported,
+                fmt::format("with its {} operators there would be {}, and {} at most can be", all.size(),
+                            place + all.size(), most_operators),
+                library.string());
+  for (const Custom& custom : all) {
+    if (find(custom.name)) refuse(library, custom.name, "there is an operator of this name");
+    if (std::ranges::count(all, custom.name, &Custom::name) > 1)
+      refuse(library, custom.name, "stands twice in its list");
+  }
+}
+
 void add(Custom custom) {
   Loaded& all = loaded();
   const std::size_t place = all.operators.size();
-  if (place == most_operators)
-    throw Error(ErrorCode::unsupported,
-                fmt::format("there are {} operators of libraries, and no more can be", place), custom.name);
   customs()[place] = std::make_unique<Custom>(std::move(custom));
   const Custom& own = *customs()[place];
   const RuleSet& rule = rules[place];
@@ -288,6 +300,8 @@ std::string custom_name(std::string_view domain, std::string_view name) {
 
 std::vector<std::string> loaded_operators() { return loaded().names; }
 
+bool is_custom(std::string_view op) { return std::ranges::find(loaded().names, op) != loaded().names.end(); }
+
 void load_operators(const std::filesystem::path& library) {
   if (!std::filesystem::is_regular_file(library))
     throw Error(ErrorCode::not_found, "there is no such library", library.string());
@@ -310,10 +324,8 @@ void load_operators(const std::filesystem::path& library) {
   std::vector<Custom> all;
   for (std::size_t i = 0; i < count; ++i) all.push_back(checked(described[i], library));
   require_gradients(all, library);
-  for (Custom& custom : all) {
-    if (find(custom.name)) refuse(library, custom.name, "there is an operator of this name");
-    add(std::move(custom));
-  }
+  require_new(all, library);
+  for (Custom& custom : all) add(std::move(custom));
   loaded().files.push_back(file);
 }
 

@@ -19,5 +19,6 @@ std::string custom_name(std::string_view domain, std::string_view name);
 
 // Of all that was loaded, in this order.
 std::vector<std::string> loaded_operators();
+bool is_custom(std::string_view op);  // whether it is one of them
 
 }  // namespace superstep::op

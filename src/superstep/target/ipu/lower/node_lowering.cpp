@@ -5,6 +5,7 @@
 #include "superstep/base/error.h"
 #include "superstep/base/system/interrupt.h"
 #include "superstep/op/core/definition.h"
+#include "superstep/op/custom/operator_library.h"
 #include "superstep/target/ipu/place/layout.h"
 #include "superstep/target/ipu/place/viewed.h"
 
@@ -53,6 +54,9 @@ void NodeLowering::lower(const graph::Node& node, bsp::Sequence& program, std::v
   if (!op::get(node.op).evaluate)
     throw Error(ErrorCode::unsupported, "no evaluation for a vertex to run", place_of(node),
                 "run it on the cpu target");
+  if (op::is_custom(node.op))
+    throw Error(ErrorCode::unsupported, "an operator of a library, of which no cycles are known",
+                place_of(node), "run it on the cpu target");
   lower_as(node, operation, program, steps);
 }
 

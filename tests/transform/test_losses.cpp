@@ -324,6 +324,7 @@ TEST(LossText, WhatIsWrongIsNamed) {
   refused("dice(mask=m)", {"dice has no constant 'mask'", "it takes none"});
   refused("huber(delta)", {"'delta' is no NAME=VALUE"});
   refused("huber(delta=1", {"a parenthesis is not closed"});
+  refused("huber(delta=1,mask=m,delta=2)", {"'delta' is given twice"});
   refused("huber(delta=1)x", {"'x' is not understood"});
   refused("mse:", {"':' is not understood"});
   refused("-1*mse", {"a term's weight", "above 0"});

@@ -71,8 +71,7 @@ void declare_onnx_export(CLI::App& command) {
           "--optimizer", model.optimizer,
           "sgd, adam, adamw, adamax, rmsprop or lamb, with constants: adamw:weight_decay=0.01,beta2=0.95")
       ->type_name("NAME[:NAME=X,...]");
-  command.add_option("--loss", model.loss, "loss of a model file: mse, l1, huber, cross_entropy, value")
-      ->type_name("LOSS");
+  add_loss_option(command, model.loss);
   add_bound_option(command, model.bounds);
   add_operators_option(command);
   add_shape_option(command, model.shapes);

@@ -154,8 +154,14 @@ LossTerm term_from(std::string_view part, std::string_view text) {
   if (part.starts_with('(')) {
     const std::size_t close = part.find(')');
     if (close == std::string_view::npos) refuse(text, "a parenthesis is not closed");
-    for (const std::string& constant : split(part.substr(1, close - 1), ','))
+    std::vector<std::string> given;
+    for (const std::string& constant : split(part.substr(1, close - 1), ',')) {
+      const std::string name = constant.substr(0, constant.find('='));
+      if (std::ranges::find(given, name) != given.end())
+        refuse(text, fmt::format("'{}' is given twice", name));
+      given.push_back(name);
       set_constant(term, text, constant);
+    }
     part.remove_prefix(close + 1);
   }
   if (!part.empty() && (part.front() != ':' || part.size() == 1))

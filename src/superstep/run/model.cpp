@@ -206,6 +206,21 @@ Model::Model(TrainSettings settings)
   written_batch_ = fixed_batch();
 }
 
+TaskSettings task_settings_of(const TrainSettings& settings, ThreadPool& pool) {
+  return {.data = settings.data,
+          .validation = settings.validation,
+          .samples = settings.samples,
+          .seed = settings.seed,
+          .model_options = settings.model_options,
+          .pool = &pool,
+          .skip_broken = settings.skip_broken,
+          .crop = settings.crop,
+          .scalings = scalings_of(settings),
+          .tokenizer = settings.tokenizer,
+          .folds = settings.folds,
+          .fold = settings.fold};
+}
+
 std::unique_ptr<Task> Model::open_task(const TaskSettings& settings) const {
   if (settings.folds > 0) check_folds(settings);
   if (!user_)

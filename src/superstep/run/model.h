@@ -18,6 +18,10 @@
 
 namespace superstep::run {
 
+// The samples that a training of these settings has, as it opens them; what a caller wants otherwise, it
+// changes.
+TaskSettings task_settings_of(const TrainSettings& settings, ThreadPool& pool);
+
 class Model {
  public:
   // Throws Error (invalid_argument) on an unknown workload, recipe, option, optimiser or precision.

@@ -49,15 +49,9 @@ double number_for(const std::map<std::string, double>& numbers, const std::strin
 double recipe_samples_of(const AdviseSettings& settings, const run::Model& model, ThreadPool& pool) {
   const bool counted = settings.goal == Goal::time_to_quality || settings.goal == Goal::cost;
   if (!settings.trains || !counted) return 0;
-  const std::unique_ptr<run::Task> task = model.open_task({.data = settings.model.data,
-                                                           .validation = settings.model.validation,
-                                                           .samples = settings.model.samples,
-                                                           .seed = settings.model.seed,
-                                                           .model_options = model.settings().model_options,
-                                                           .pool = &pool,
-                                                           .skip_broken = settings.model.skip_broken,
-                                                           .crop = settings.model.crop,
-                                                           .scalings = scalings_of(settings.model)});
+  run::TaskSettings samples = task_settings_of(settings.model, pool);
+  samples.model_options = model.settings().model_options;
+  const std::unique_ptr<run::Task> task = model.open_task(samples);
   return model.settings().epochs * static_cast<double>(task->training_count());
 }
 

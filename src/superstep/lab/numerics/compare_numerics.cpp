@@ -39,11 +39,9 @@ class InStep {
         settings_(with_seed(question.model, seed)),
         model_(settings_),
         pool_(question.threads) {
-    task_ = model_.open_task({.data = settings_.data,
-                              .samples = settings_.samples,
-                              .seed = settings_.seed,
-                              .model_options = model_.settings().model_options,
-                              .pool = &pool_});
+    run::TaskSettings samples = task_settings_of(settings_, pool_);
+    samples.model_options = model_.settings().model_options;
+    task_ = model_.open_task(samples);
     for (const std::string* name : {&question.of, &question.with}) both_.push_back(compiled(*name));
     pair_.seed = seed;
   }
@@ -141,11 +139,20 @@ std::vector<Tensor> batch_of(const run::Model& model, const run::Task& task, std
   return inputs;
 }
 
+// A run's settings for other samples than its own.
+run::TrainSettings with_data(run::TrainSettings settings, const std::filesystem::path& data) {
+  settings.data = data;
+  settings.validation.clear();
+  settings.folds = settings.fold = 0;
+  scale_other_data(settings, {}, {});
+  return settings;
+}
+
 void compare_nodes(const NumericsQuestion& question, States states, NumericsComparison& comparison) {
   run::TrainSettings settings = question.model;
   if (!question.weights.empty()) {
     run::Weights weights = run::load_weights_for(question.model, question.weights);
-    if (weights.of_a_run) settings = weights.settings, settings.data = question.model.data;
+    if (weights.of_a_run) settings = with_data(weights.settings, question.model.data);
     states = run::states_with_counter(weights);
   }
   settings.precision = "f32";
@@ -154,12 +161,10 @@ void compare_nodes(const NumericsQuestion& question, States states, NumericsComp
   comparison.batch = question.batch > 0        ? question.batch
                      : model.fixed_batch() > 0 ? model.fixed_batch()
                                                : default_batch;
-  const auto task = model.open_task({.data = settings.data,
-                                     .samples = settings.data.empty() ? comparison.batch : settings.samples,
-                                     .seed = settings.seed,
-                                     .model_options = settings.model_options,
-                                     .labels_required = false,
-                                     .pool = &pool});
+  run::TaskSettings samples = task_settings_of(settings, pool);
+  if (settings.data.empty()) samples.samples = comparison.batch;
+  samples.labels_required = false;
+  const auto task = model.open_task(samples);
   comparison.trained_weights = !states.empty();
   comparison.nodes = node_differences(model.inference(),
                                       {.batch = comparison.batch,

@@ -32,17 +32,10 @@ std::unique_ptr<run::Task> task_with(const run::Model& model, std::int64_t batch
                                      ThreadPool& pool) {
   const run::TrainSettings& settings = model.settings();
   for (std::int64_t a_batch = samples_a_batch;; a_batch *= 4) {
-    auto task = model.open_task({.data = settings.data,
-                                 .validation = settings.validation,
-                                 .samples = settings.data.empty() ? a_batch * batch : 0,
-                                 .seed = settings.seed,
-                                 .model_options = settings.model_options,
-                                 .labels_required = training,
-                                 .pool = &pool,
-                                 .skip_broken = settings.skip_broken,
-                                 .crop = settings.crop,
-                                 .scalings = scalings_of(settings),
-                                 .tokenizer = settings.tokenizer});
+    run::TaskSettings samples = task_settings_of(settings, pool);
+    samples.samples = settings.data.empty() ? a_batch * batch : 0;
+    samples.labels_required = training;
+    auto task = model.open_task(samples);
     if (task->size() >= batch || !settings.data.empty() || a_batch >= most_samples_a_batch) return task;
   }
 }

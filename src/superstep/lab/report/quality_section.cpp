@@ -37,21 +37,9 @@ std::string counted(std::size_t count) { return format_count(static_cast<double>
 
 Samples open_samples(const run::TrainSettings& settings, const run::Model& model, std::int64_t most,
                      std::uint64_t seed, ThreadPool& pool) {
-  Samples samples{model.open_task({.data = settings.data,
-                                   .validation = settings.validation,
-                                   .samples = settings.samples,
-                                   .seed = settings.seed,
-                                   .model_options = settings.model_options,
-                                   .labels_required = false,
-                                   .pool = &pool,
-                                   .skip_broken = settings.skip_broken,
-                                   .crop = settings.crop,
-                                   .scalings = scalings_of(settings),
-                                   .tokenizer = settings.tokenizer,
-                                   .folds = settings.folds,
-                                   .fold = settings.fold}),
-                  {},
-                  {}};
+  run::TaskSettings of_run = task_settings_of(settings, pool);
+  of_run.labels_required = false;
+  Samples samples{model.open_task(of_run), {}, {}};
   if (auto fresh = samples.task->fresh(most, seed, pool)) {
     samples.task = std::move(fresh);
     samples.indices = range(0, samples.task->size());

@@ -60,15 +60,9 @@ SampleReport sample_whole(const SampleSettings& settings, const std::filesystem:
                           const Tell& tell) {
   const Model model(settings.model);
   const Posterior posterior(model, settings.prior, settings.noise);
-  const auto task = model.open_task({.data = settings.model.data,
-                                     .validation = settings.model.validation,
-                                     .samples = settings.model.samples,
-                                     .seed = settings.model.seed,
-                                     .model_options = model.settings().model_options,
-                                     .pool = &pool,
-                                     .skip_broken = settings.model.skip_broken,
-                                     .crop = settings.model.crop,
-                                     .scalings = scalings_of(settings.model)});
+  TaskSettings samples = task_settings_of(settings.model, pool);
+  samples.model_options = model.settings().model_options;
+  const auto task = model.open_task(samples);
   const auto data = posterior.data(*task, settings.held_out);
   SampleReport report{.training = static_cast<std::int64_t>(data->training_indices.size()),
                       .held_out = static_cast<std::int64_t>(data->held_out_indices.size()),

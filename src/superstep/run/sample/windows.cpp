@@ -133,15 +133,9 @@ class Sliding {
     const std::size_t window = done_.size();
     const Stopwatch watch;
     const Model model = model_of(window);
-    const auto task = model.open_task({.data = settings_.model.data,
-                                       .validation = settings_.model.validation,
-                                       .samples = settings_.model.samples,
-                                       .seed = settings_.model.seed,
-                                       .model_options = model.settings().model_options,
-                                       .pool = &pool_,
-                                       .skip_broken = settings_.model.skip_broken,
-                                       .crop = settings_.model.crop,
-                                       .scalings = scalings_of(settings_.model)});
+    TaskSettings samples = task_settings_of(settings_.model, pool_);
+    samples.model_options = model.settings().model_options;
+    const auto task = model.open_task(samples);
     const Posterior posterior(model, settings_.prior, settings_.noise);
     const auto data = posterior.data(*task, settings_.windows.stride);
     keep_config(out_, settings_);

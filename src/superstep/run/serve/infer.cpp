@@ -183,18 +183,7 @@ std::vector<std::string> outside_of_training(const Task& task, const Weights& we
     return !data.empty() && !data::are_there(data);
   };
   if (!task.knows_domain() || is_gone(training.data) || is_gone(training.validation)) return {};
-  const auto learnt_from = Model(training).open_task({.data = training.data,
-                                                      .validation = training.validation,
-                                                      .samples = training.samples,
-                                                      .seed = training.seed,
-                                                      .model_options = training.model_options,
-                                                      .pool = &pool,
-                                                      .skip_broken = training.skip_broken,
-                                                      .crop = training.crop,
-                                                      .scalings = scalings_of(training),
-                                                      .tokenizer = training.tokenizer,
-                                                      .folds = training.folds,
-                                                      .fold = training.fold});
+  const auto learnt_from = Model(training).open_task(task_settings_of(training, pool));
   return task.outside(*learnt_from);
 }
 

@@ -179,19 +179,9 @@ class Training {
   std::unique_ptr<Task> open_data() {
     const Progress phase = Progress::phase("opening the data of " + settings_.workload);
     observer_.data_touched(settings_, model_.schedule());
-    return model_.open_task({.data = settings_.data,
-                             .validation = settings_.validation,
-                             .samples = settings_.samples,
-                             .seed = settings_.seed,
-                             .model_options = settings_.model_options,
-                             .pool = &pool_,
-                             .data_memory = options_.data_memory,
-                             .skip_broken = settings_.skip_broken,
-                             .crop = settings_.crop,
-                             .scalings = scalings_of(settings_),
-                             .tokenizer = settings_.tokenizer,
-                             .folds = settings_.folds,
-                             .fold = settings_.fold});
+    TaskSettings samples = task_settings_of(settings_, pool_);
+    samples.data_memory = options_.data_memory;
+    return model_.open_task(samples);
   }
 
   void tell_model() const {
@@ -378,7 +368,10 @@ class Training {
   [[noreturn]] void diverged() {
     const std::string rate = fmt::format("{:.3g}", rate_of(state_.step - 1));
     keeper_.log({{"step", state_.step}, {"event", "diverged"}});
-    throw Error(ErrorCode::diverged, fmt::format("the loss is {} at step {}", state_.loss, state_.step),
+    throw Error(ErrorCode::diverged,
+                fmt::format("the loss is {} at step {}",
+                            std::isnan(state_.loss) ? std::string("nan") : fmt::format("{}", state_.loss),
+                            state_.step),
                 settings_.workload,
                 fmt::format("the learning rate there was {}: try a smaller --learning-rate{}", rate,
                             keeper_.writes() ? "; the last checkpoint is from before" : ""));

@@ -38,16 +38,7 @@ class Gradients {
       : model_(in_f32_for_f16(settings)),
         target_(target::find_target("cpu")),
         pool_(threads),
-        task_(model_.open_task({.data = settings.data,
-                                .validation = settings.validation,
-                                .samples = settings.samples,
-                                .seed = settings.seed,
-                                .model_options = settings.model_options,
-                                .pool = &pool_,
-                                .skip_broken = settings.skip_broken,
-                                .crop = settings.crop,
-                                .scalings = scalings_of(settings),
-                                .tokenizer = settings.tokenizer})),
+        task_(model_.open_task(task_settings_of(settings, pool_))),
         executable_(target_.compile(
             model_.gradient_step(&target_),
             {.batch = small_batch, .micro_batch = model_.fixed_batch(), .threads = threads})) {

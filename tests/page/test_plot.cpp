@@ -236,6 +236,28 @@ TEST(Plot, EscapesTextAndShowsReferenceLinesWithinTheAxes) {
   EXPECT_EQ(svg.find("nowhere"), std::string::npos);
 }
 
+// The ends of labels, which are right-aligned, in the order of the lines.
+std::vector<double> label_ends(const Plot& plot) {
+  const std::string svg = to_svg(plot);
+  std::vector<double> ends;
+  for (const Plot::Line& line : plot.horizontal) {
+    const std::size_t text = svg.find(">" + line.label + "<");
+    const std::size_t x = svg.rfind("x=\"", text) + 3;
+    ends.push_back(std::stod(svg.substr(x)));
+  }
+  return ends;
+}
+
+TEST(Plot, LabelsOfLinesThatLieCloseDoNotMeet) {
+  Plot plot{
+      .title = {}, .x_label = {}, .y_label = {}, .series = {{"s", {0, 10}, {0, 1}, {}, {}}}, .vertical = {}};
+  plot.horizontal = {{0.5, "floor"}, {0.1, "target"}, {0.09, "the method"}, {0.08, "limit"}};
+  const std::vector<double> ends = label_ends(plot);
+  EXPECT_EQ(ends[0], ends[1]) << "far apart: both at the right";
+  EXPECT_LT(ends[2], ends[1] - 40);
+  EXPECT_LT(ends[3], ends[2] - 60);
+}
+
 TEST(Plot, BandsAndBarsSurviveLogAxes) {
   Plot plot = plot_of({1, 2, 3}, {1, 2, 3}, true);
   plot.series[0].low = {-1, 1, nan};

@@ -211,16 +211,35 @@ void draw_series(Drawing& drawing) {
   }
 }
 
+// Where a label ends that stands at height `y`: at the right, or beside those that stand there already.
+struct Label {
+  double begin, end, y;
+};
+double label_end(double left, double right, double y, double width, const std::vector<Label>& placed) {
+  constexpr double gap = 12;
+  double end = right;
+  for (bool moved = true; moved;) {
+    moved = false;
+    for (const Label& other : placed)
+      if (std::abs(other.y - y) < line_height - 2 && end > other.begin - gap && end - width < other.end + gap)
+        end = other.begin - gap, moved = true;
+  }
+  return end - width < left ? right : end;  // no room is left beside them
+}
+
 void draw_horizontal_lines(Drawing& drawing) {
   const Frame& f = drawing.frame;
+  std::vector<Label> placed;
   for (const Plot::Line& line : drawing.plot.horizontal) {
     if (!drawable(line.value, f.log_y)) continue;
     const double y = f.down(line.value);
     drawing.svg += fmt::format("<path class=\"reference\" d=\"M{} {}h{}\"/>", coordinate(f.left),
                                coordinate(y), coordinate(f.width));
-    const bool room_above = y > f.top + line_height;
-    add_text(drawing.svg, f.left + f.width - 4, room_above ? y - 5 : y + 15,
-             "class=\"note\" text-anchor=\"end\"", line.label);
+    if (line.label.empty()) continue;
+    const double label_y = y > f.top + line_height ? y - 5 : y + 15, width = text_width(line.label);
+    const double end = label_end(f.left, f.left + f.width - 4, label_y, width, placed);
+    placed.push_back({end - width, end, label_y});
+    add_text(drawing.svg, end, label_y, "class=\"note\" text-anchor=\"end\"", line.label);
   }
 }
 

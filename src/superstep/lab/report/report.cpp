@@ -100,13 +100,22 @@ page::Series over_epochs(const std::vector<json>& log, const char* name, const s
   return series;
 }
 
+// Errors that fall to a part of what they began with: on a linear axis what counts lies on its foot.
+bool falls_far(const std::vector<double>& errors) {
+  constexpr double far = 4;  // times: chosen
+  if (errors.empty()) return false;
+  const auto [low, high] = std::ranges::minmax(errors);
+  return low > 0 && high > far * low;
+}
+
 // The metric that targets are set on, with what it is held against.
-page::Plot quality_over_epochs(const std::vector<json>& log, const std::string& metric,
+page::Plot quality_over_epochs(const std::vector<json>& log, const workload::MetricSpec& metric,
                                const std::optional<run::Quality>& quality) {
   page::Plot plot{.title = "Quality on the validation samples",
                   .x_label = "epoch",
-                  .y_label = metric,
-                  .series = {over_epochs(log, metric.c_str(), metric)}};
+                  .y_label = metric.name,
+                  .series = {over_epochs(log, metric.name.c_str(), metric.name)}};
+  plot.log_y = !metric.higher_is_better && falls_far(plot.series[0].y);
   if (!quality) return plot;
   if (quality->target) plot.horizontal.push_back({*quality->target, "target"});
   if (const auto& floor = quality->references.floor) plot.horizontal.push_back({floor->value, floor->method});
@@ -129,7 +138,7 @@ void add_training(page::Page& page, const std::vector<json>& log, const run::Mod
              .log_y = true,
              .series = {over_epochs(log, "loss", "training loss")}});
   if (const auto& metrics = model.workload().metrics; !metrics.empty())
-    page.plot(quality_over_epochs(log, metrics.front().name, quality));
+    page.plot(quality_over_epochs(log, metrics.front(), quality));
   page.plot({.title = "Throughput",
              .x_label = "epoch",
              .y_label = "samples/s",

@@ -68,6 +68,16 @@ TEST_F(Watching, TheCommandsOfItsPageWork) {
   EXPECT_FALSE(fs::is_empty(folder_ / "store"));
 }
 
+TEST_F(Watching, RunsOfOneNameStayApart) {
+  fs::create_directories(folder_ / "again");
+  fs::copy(folder_ / "other", folder_ / "again/other", fs::copy_options::recursive);
+  const Outcome outcome = program("watch other again/other --once --tensorboard logs --page both.html");
+  ASSERT_EQ(outcome.code, 0) << outcome.errors;
+  EXPECT_TRUE(contains(outcome.output, "again/other: finished")) << outcome.output;
+  EXPECT_FALSE(fs::is_empty(folder_ / "logs/again/other"));
+  EXPECT_TRUE(contains(read_text_file(folder_ / "both.html"), "again/other"));
+}
+
 TEST_F(Watching, WhatIsWrongIsNamed) {
   const auto refused = [&](const std::string& arguments, int code, const char* why) {
     const Outcome outcome = program(arguments);
@@ -77,6 +87,8 @@ TEST_F(Watching, WhatIsWrongIsNamed) {
   refused("watch nowhere --once", 1, "nowhere");
   refused("watch run other --csv both.csv --once", 2, "--csv");
   refused("watch run --every 0 --once", 2, "--every");
+  write_file_atomically(folder_ / "other/config.json", std::string_view("[]"));
+  refused("watch other --once", 1, "config.json");
 }
 
 }  // namespace

@@ -13,6 +13,7 @@
 #include "superstep/base/system/folder_lock.h"
 #include "superstep/file/records/crc32c.h"
 #include "superstep/file/varint.h"
+#include "superstep/run/trackers/run_names.h"
 #include "superstep/run/trackers/tracker.h"
 #include "superstep/run/train/train_settings.h"
 #include "tests/contains.h"
@@ -57,8 +58,8 @@ class Trackers : public testing::Test {
 
 TEST_F(Trackers, AStoryIsWhatTheFolderTells) {
   const RunStory story = read_story(run_);
-  EXPECT_EQ(name_of_folder(run_), "run");
-  EXPECT_EQ(name_of_folder(run_ / ""), "run");
+  EXPECT_EQ(story.name, "run");
+  EXPECT_EQ(read_story(run_ / "").name, "run");
   EXPECT_EQ(story.status, RunStatus::stopped);
   EXPECT_EQ(story.began, 1795976357);  // 2026-11-29 18:19:17 UTC
   ASSERT_EQ(story.epochs.size(), 2U);
@@ -76,6 +77,84 @@ TEST_F(Trackers, AStoryIsWhatTheFolderTells) {
   std::ofstream(run_ / "metrics.jsonl", std::ios::app) << "{\"epoch\": 3, \"lo";
   EXPECT_EQ(read_story(run_).epochs.size(), 2U) << "a line that is being written";
   expect_error(ErrorCode::not_found, {"nowhere"}, [&] { read_story(folder_ / "nowhere"); });
+}
+
+TEST(RunNames, AreTheShortestTailsThatTellRunsApart) {
+  const auto names = [](std::vector<fs::path> folders) { return names_of(folders); };
+  using Names = std::vector<std::string>;
+  EXPECT_EQ(names({"runs/mlp-1"}), Names{"mlp-1"});
+  EXPECT_EQ(names({"a/0000/run/", "a/0001/run"}), (Names{"0000/run", "0001/run"}));
+  EXPECT_EQ(names({"a/x/run", "b/x/run", "b/other"}), (Names{"a/x/run", "b/x/run", "other"}));
+  EXPECT_EQ(names({"/run", "/a/run"}).at(1), "a/run") << "one path ends as the other whole one does";
+  EXPECT_NE(names({"/run", "/a/run"}).at(0), names({"/run", "/a/run"}).at(1));
+  EXPECT_FALSE(names({""}).at(0).empty()) << "the folder that the program is in";
+}
+
+TEST(RunNames, OneFolderIsOneRun) {
+  const ScratchFolder folder;
+  fs::create_directories(folder / "run");
+  fs::create_directory_symlink("run", folder / "link");
+  const std::vector<fs::path> folders{folder / "run", folder / "run" / "", folder / "link", folder / "other"};
+  EXPECT_EQ(each_once(folders), (std::vector<fs::path>{folder / "run", folder / "other"}));
+}
+
+// Progress of a run of mlp with these settings, which has logged the two epochs of the fixture.
+class Progress : public Trackers {
+ protected:
+  RunProgress of(const json& settings) const {
+    json config = to_json(TrainSettings{.workload = "mlp", .epochs = 4});
+    if (!settings.is_null()) config.update(settings);
+    write_file_atomically(run_ / "config.json", config.dump());
+    const FolderLock lock(run_);
+    return progress_of(read_story(run_));
+  }
+  double left(const json& settings) const {
+    of(settings);
+    const FolderLock lock(run_);
+    return seconds_left(read_story(run_));
+  }
+};
+
+TEST_F(Progress, EndsWhereTheTrainingEnds) {
+  EXPECT_EQ(of({}).end, 4);
+  EXPECT_EQ(of({}).done, 2);
+  EXPECT_NEAR(left({}), 4.5, 1e-12);
+  EXPECT_EQ(of({{"stop_after", 3}}).end, 3);
+  EXPECT_NEAR(left({{"stop_after", 3}}), 2.25, 1e-12);
+  EXPECT_EQ(of({{"stop_after", 9}}).end, 4) << "the schedule ends before";
+  const RunProgress steps = of({{"steps", 200}});
+  EXPECT_TRUE(steps.in_steps);
+  EXPECT_EQ(steps.done, 50);
+  EXPECT_EQ(steps.end, 200);
+  EXPECT_NEAR(left({{"steps", 200}}), 13.5, 1e-12);
+  EXPECT_EQ(of({{"steps", 200}, {"stop_after", 3}}).end, 75) << "25 steps an epoch";
+  EXPECT_TRUE(std::isnan(seconds_left(read_story(run_)))) << "nothing goes on";
+}
+
+TEST_F(Trackers, ADamagedFileIsNamed) {
+  const auto refused = [&](const char* file, std::string_view content) {
+    const std::string before = fs::exists(run_ / file) ? read_text_file(run_ / file) : "";
+    write_file_atomically(run_ / file, content);
+    expect_error(ErrorCode::bad_file, {file}, [&] { read_story(run_); });
+    before.empty() ? void(fs::remove(run_ / file)) : write_file_atomically(run_ / file, before);
+  };
+  for (const char* content : {"[]", "{}", "7", R"({"workload": 7})", R"({"workload": "mlp"} x)"})
+    refused("config.json", content);
+  for (const char* content : {"{}", "[7]", "[", R"("date")"}) refused("environment.json", content);
+  for (const char* content : {"[]", "7", "{"}) refused("quality.json", content);
+  read_story(run_);
+}
+
+// What is of another type than the log writes is no value, and never an internal error.
+TEST_F(Trackers, OddLinesOfALogAreNoValues) {
+  add({{"epoch", 3}, {"step", "many"}, {"seconds", json::array()}, {"loss", "low"}, {"rmse", 0.1}});
+  add({{"event", 7}});
+  try {
+    const RunStory story = read_story(run_);
+    EXPECT_TRUE(std::isnan(story.epochs.back().value("loss")));
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::bad_file);
+  }
 }
 
 // Fields of a message by number; messages and texts as bytes.

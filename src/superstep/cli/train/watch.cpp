@@ -15,6 +15,8 @@
 #include "superstep/cli/command.h"
 #include "superstep/cli/shared/outcome.h"
 #include "superstep/page/page.h"
+#include "superstep/record/member.h"
+#include "superstep/run/trackers/run_names.h"
 #include "superstep/run/trackers/tracker.h"
 
 namespace superstep::cli {
@@ -47,20 +49,16 @@ std::string newest_run() {
   return newest;
 }
 
-double epochs_wanted(const RunStory& story) { return story.config.value("epochs", 0.0); }
-
-// Seconds that the rest of the schedule takes at the pace so far; NaN where that is not known.
-double seconds_left(const RunStory& story) {
-  if (story.status != RunStatus::running || story.epochs.empty()) return std::nan("");
-  const LoggedEpoch& last = story.epochs.back();
-  return last.epoch > 0 ? last.seconds * std::max(0.0, epochs_wanted(story) / last.epoch - 1) : std::nan("");
-}
-
+// "0000/run: running, epoch 3 of 20, 1:05 min left"; without an end where none is known.
 std::string state_of(const RunStory& story) {
-  const double done = story.epochs.empty() ? 0 : story.epochs.back().epoch;
-  std::string text = fmt::format("{}: {}, epoch {:g} of {:g}", story.folder.string(), name_of(story.status),
-                                 done, epochs_wanted(story));
-  if (const double left = seconds_left(story); !std::isnan(left))
+  const run::RunProgress progress = run::progress_of(story);
+  const auto number = [&](double value) {
+    return progress.in_steps ? format_count(value) : fmt::format("{:g}", value);
+  };
+  std::string text = fmt::format("{}: {}, {} {}", story.name, name_of(story.status),
+                                 progress.in_steps ? "step" : "epoch", number(progress.done));
+  if (!std::isnan(progress.end)) text += fmt::format(" of {}", number(progress.end));
+  if (const double left = run::seconds_left(story); !std::isnan(left))
     text += fmt::format(", {} left", format_seconds(left));
   return text;
 }
@@ -78,9 +76,11 @@ std::string row_of_blocks(const RunStory& story, const std::string& name, std::s
   for (const double value : values)
     if (std::isfinite(value)) low = std::min(low, value), high = std::max(high, value);
   std::string text;
+  // By halves: between two numbers may be more than the greatest number is.
+  const double span = high / 2 - low / 2;
   for (const double value : values)
     text +=
-        std::isfinite(value) ? blocks[high > low ? std::lround(7 * (value - low) / (high - low)) : 0] : "·";
+        std::isfinite(value) ? blocks[span > 0 ? std::lround(7 * ((value / 2 - low / 2) / span)) : 0] : "·";
   return text;
 }
 
@@ -115,7 +115,7 @@ void draw(const std::vector<RunStory>& stories) {
 void tell_new(const RunStory& story, std::size_t told, bool names_run) {
   for (std::size_t i = told; i < story.epochs.size(); ++i) {
     const LoggedEpoch& epoch = story.epochs[i];
-    std::string line = names_run ? story.folder.string() + ": " : "";
+    std::string line = names_run ? story.name + ": " : "";
     line += fmt::format("epoch {:g}, step {}", epoch.epoch, epoch.step);
     for (const auto& [name, value] : epoch.values) line += fmt::format(", {} {:.6g}", name, value);
     fmt::print("{}\n", line);
@@ -126,7 +126,7 @@ void tell_new(const RunStory& story, std::size_t told, bool names_run) {
 page::Plot curves(const std::vector<RunStory>& stories, const std::string& title, const std::string& name) {
   page::Plot plot{.title = title, .x_label = "epoch", .y_label = name, .series = {}};
   for (const RunStory& story : stories) {
-    page::Series series{.label = run::name_of_folder(story.folder), .x = {}, .y = {}};
+    page::Series series{.label = story.name, .x = {}, .y = {}};
     for (const LoggedEpoch& epoch : story.epochs)
       if (const double value = epoch.value(name); std::isfinite(value))
         series.x.push_back(epoch.epoch), series.y.push_back(value);
@@ -139,7 +139,7 @@ page::Plot curves(const std::vector<RunStory>& stories, const std::string& title
 void write_page(const std::string& file, const std::vector<RunStory>& stories, int reload_seconds) {
   const bool going =
       std::ranges::any_of(stories, [](const RunStory& s) { return s.status == RunStatus::running; });
-  page::Page page(stories.size() == 1 ? run::name_of_folder(stories[0].folder) : "Training runs");
+  page::Page page(stories.size() == 1 ? stories[0].name : "Training runs");
   if (going) page.reloaded_every(reload_seconds);
   for (const RunStory& story : stories) page.paragraph(state_of(story));
   page.begin_row();
@@ -157,11 +157,11 @@ void write_page(const std::string& file, const std::vector<RunStory>& stories, i
 }
 
 // What is written for others, of each run; with several runs a folder or a file of each.
-std::vector<std::vector<std::unique_ptr<run::Tracker>>> trackers_of(const Arguments& arguments) {
+std::vector<std::vector<std::unique_ptr<run::Tracker>>> trackers_of(const Arguments& arguments,
+                                                                    const std::vector<std::string>& names) {
   std::vector<std::vector<std::unique_ptr<run::Tracker>>> all;
-  for (const std::string& each : arguments.runs) {
+  for (const std::string& name : names) {
     auto& trackers = all.emplace_back();
-    const fs::path name = run::name_of_folder(each);
     if (!arguments.tensorboard.empty())
       trackers.push_back(run::tensorboard_tracker(fs::path(arguments.tensorboard) / name));
     if (!arguments.mlflow.empty()) trackers.push_back(run::mlflow_tracker(arguments.mlflow));
@@ -187,16 +187,19 @@ nlohmann::json as_json(const std::vector<RunStory>& stories) {
 
 void watch(Arguments arguments) {
   if (arguments.runs.empty()) arguments.runs.push_back(newest_run());
-  if (!arguments.csv.empty() && arguments.runs.size() > 1)
+  const std::vector<fs::path> folders =
+      run::each_once(std::vector<fs::path>(arguments.runs.begin(), arguments.runs.end()));
+  const std::vector<std::string> names = run::names_of(folders);
+  if (!arguments.csv.empty() && folders.size() > 1)
     throw Error(ErrorCode::invalid_argument, "is a table of one run", "--csv",
                 "watch one run, or use --json");
-  const auto trackers = trackers_of(arguments);
+  const auto trackers = trackers_of(arguments, names);
   const bool terminal = ::isatty(1) == 1 && !arguments.once;
-  std::vector<std::size_t> told(arguments.runs.size());
+  std::vector<std::size_t> told(folders.size());
   std::vector<RunStory> stories;
   for (bool going = true; going;) {
     stories.clear();
-    for (const std::string& each : arguments.runs) stories.push_back(run::read_story(each));
+    for (std::size_t i = 0; i < folders.size(); ++i) stories.push_back(run::read_story(folders[i], names[i]));
     going = !arguments.once &&
             std::ranges::any_of(stories, [](const RunStory& s) { return s.status == RunStatus::running; });
     for (std::size_t i = 0; i < stories.size(); ++i) {
@@ -214,7 +217,8 @@ void watch(Arguments arguments) {
     if (interrupted()) break;  // the run goes on: only the looking ends
   }
   nlohmann::json config{{"runs", as_json(stories)}};
-  write_result(command_result("watch", stories.front().config.value("workload", ""), config, {}));
+  write_result(
+      command_result("watch", record::text_member(stories.front().config, "workload", ""), config, {}));
 }
 
 }  // namespace

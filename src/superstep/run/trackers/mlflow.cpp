@@ -8,6 +8,7 @@
 
 #include "superstep/base/encoding/sha256.h"
 #include "superstep/base/file.h"
+#include "superstep/record/member.h"
 #include "superstep/run/trackers/tracker.h"
 
 namespace superstep::run {
@@ -62,7 +63,7 @@ class MlFlow : public Tracker {
  private:
   // MLflow knows experiments by numbers: the same one for a workload, whichever run makes it.
   std::filesystem::path experiment_of(const RunStory& story) const {
-    const std::string workload = story.config.value("workload", "run");
+    const std::string workload = record::text_member(story.config, "workload", "run");
     const std::string id = fmt::format("{}", 1 + std::stoull(digest_of(workload).substr(0, 12), nullptr, 16));
     const std::filesystem::path experiment = folder_ / id;
     if (std::filesystem::exists(experiment / "meta.yaml")) return experiment;
@@ -92,7 +93,7 @@ class MlFlow : public Tracker {
       if (!text.empty() && text != "[]" && text != "null")
         write_file_atomically(run / "params" / file_name(name), text);
     }
-    write_file_atomically(run / "tags" / "mlflow.runName", name_of_folder(story.folder));
+    write_file_atomically(run / "tags" / "mlflow.runName", story.name);
     write_file_atomically(run / "tags" / "mlflow.source.name", std::string_view("superstep"));
   }
 
@@ -116,9 +117,8 @@ class MlFlow : public Tracker {
             "artifact_uri: {}\nend_time: {}\nentry_point_name: ''\nexperiment_id: '{}'\n"
             "lifecycle_stage: active\nrun_id: {}\nrun_name: {}\nrun_uuid: {}\nsource_name: ''\n"
             "source_type: {}\nsource_version: ''\nstart_time: {}\nstatus: {}\ntags: []\nuser_id: ''\n",
-            quoted(uri(run / "artifacts")), end, experiment, run_id(story),
-            quoted(name_of_folder(story.folder)), run_id(story), local_source, milliseconds(story.began),
-            status_of(story.status)));
+            quoted(uri(run / "artifacts")), end, experiment, run_id(story), quoted(story.name), run_id(story),
+            local_source, milliseconds(story.began), status_of(story.status)));
   }
 
   std::filesystem::path folder_;

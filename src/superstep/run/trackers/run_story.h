@@ -28,18 +28,29 @@ bool is_of_training(const std::string& name);
 
 struct RunStory {
   std::filesystem::path folder;
-  nlohmann::json config;  // config.json: what was asked for
+  std::string name;       // what it is called among those that are looked at with it (run_names.h)
+  nlohmann::json config;  // config.json: what was asked for; an object with a workload
   double began = 0;       // seconds since 1970, of the first call
   RunStatus status = RunStatus::stopped;
+  std::int64_t step = 0;  // the last that the log has, be it an epoch's or the end's
   std::vector<LoggedEpoch> epochs;
   // Of the workload's metrics the first that the log has, which the best weights are kept by; may be empty.
   std::string metric;
 };
 
-// "mlp-1" of runs/mlp-1 and of runs/mlp-1/.
-std::string name_of_folder(const std::filesystem::path& folder);
+// Reads all there is; without a name it has the one of a run that is looked at alone. Throws Error:
+// not_found, bad_file with the file that is not what a run keeps.
+RunStory read_story(const std::filesystem::path& folder, std::string name = {});
 
-// Reads all there is. Throws Error: not_found, bad_file.
-RunStory read_story(const std::filesystem::path& folder);
+// How far a run has come, and where it ends unless a goal or its patience ends it before.
+struct RunProgress {
+  bool in_steps = false;  // one that was given its steps; else in epochs
+  double done = 0;
+  double end = 0;  // NaN where that is not known
+};
+RunProgress progress_of(const RunStory& story);
+
+// Seconds until that end at the pace of the epochs so far; NaN where that is not known, or nothing goes on.
+double seconds_left(const RunStory& story);
 
 }  // namespace superstep::run

@@ -53,7 +53,7 @@ json read(const fs::path& folder) {
   const fs::path file = folder / file_name;
   json kept = parse_json(read_text_file(file));
   if (!kept.is_object() || kept.value("schema", json()) != schema || !kept.contains("config") ||
-      !kept.contains("done"))
+      !kept["config"].is_object() || !kept.contains("done") || !kept["done"].is_array())
     throw Error(ErrorCode::bad_file, "is not what a cross validation keeps", file.string(),
                 "the file is damaged");
   return kept;
@@ -61,8 +61,9 @@ json read(const fs::path& folder) {
 
 std::vector<FoldResult> done_before(const fs::path& folder) {
   std::vector<FoldResult> done;
+  const json kept = read(folder);  // named: in the head of the loop it would be gone before the first turn
   try {
-    for (const json& each : read(folder)["done"]) done.push_back(result_from(each));
+    for (const json& each : kept["done"]) done.push_back(result_from(each));
   } catch (const json::exception& error) {
     throw Error(ErrorCode::bad_file, error.what(), (folder / file_name).string(), "the file is damaged");
   }
@@ -177,6 +178,15 @@ class Folds {
   std::vector<FoldResult> results_;
 };
 
+// Who reads settings does not know of which file they are.
+TrainSettings settings_of(const json& config, const fs::path& file) {
+  try {
+    return train_settings_from_json(config);
+  } catch (const Error& error) {
+    throw Error(error.code(), error.message(), file.string(), error.hint());
+  }
+}
+
 FoldSummary summarized(const Metric& metric, std::vector<double> values) {
   FoldSummary summary{.name = metric.name, .unit = metric.unit, .values = std::move(values)};
   const auto count = static_cast<double>(summary.values.size());
@@ -211,8 +221,8 @@ std::vector<FoldResult> train_folds(const TrainSettings& settings, const TrainOp
 bool holds_folds(const fs::path& folder) { return fs::exists(folder / file_name); }
 
 TrainSettings settings_kept_in(const fs::path& folder) {
-  if (!holds_folds(folder)) return train_settings_from_json(RunDirectory::open(folder).config());
-  return train_settings_from_json(read(folder)["config"]);
+  if (!holds_folds(folder)) return settings_of(RunDirectory::open(folder).config(), folder / "config.json");
+  return settings_of(read(folder)["config"], folder / file_name);
 }
 
 }  // namespace superstep::run

@@ -39,7 +39,8 @@ std::vector<FoldResult> train_folds(const TrainSettings& settings, const TrainOp
 
 // Whether that was kept in this folder.
 bool holds_folds(const std::filesystem::path& folder);
-// What the trainings there were begun with: of folds, or of one run. Throws Error (not_found, bad_file).
+// What the trainings there were begun with: of folds, or of one run. Throws Error (not_found,
+// bad_file) with the file that it read, in its folder.
 TrainSettings settings_kept_in(const std::filesystem::path& folder);
 
 }  // namespace superstep::run

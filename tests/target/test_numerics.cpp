@@ -317,13 +317,39 @@ TEST(Numerics, keeps_parameters_in_the_type_of_updates) {
   }
 }
 
+// Second moments of Adam are below what f16 holds: they stay in f32, as do counters.
+TEST(Numerics, keeps_moments_of_the_optimizer_in_f32) {
+  const auto step = [](std::int64_t batch) {
+    return transform::make_training_step(perceptron(batch), {}, {.kind = transform::OptimizerKind::adam}, {});
+  };
+  Runner runner("numerics:gc200:update=f16", step, options_at(4));
+  for (int i = 0; i < 4; ++i) runner.run();
+  int moments = 0;
+  for (const std::string& name : runner.executable->state_names()) {
+    if (!name.starts_with("adam.v")) continue;
+    const Tensor state = runner.executable->state(name);
+    ++moments;
+    int others = 0;
+    for (const float value : state.as<float>()) {
+      EXPECT_TRUE(std::isfinite(value)) << name;
+      others += static_cast<float>(f16(value)) != value;
+    }
+    EXPECT_GT(others, 0) << name;
+  }
+  EXPECT_GT(moments, 0);
+}
+
 TEST(Numerics, refuses_what_it_does_not_know_by_name) {
   const auto find = [](const char* name) { return [name] { target::find_target(name); }; };
   EXPECT_NE(nullptr, &target::find_target("numerics:gc200"));
   expect_error(ErrorCode::invalid_argument, {"gc201"}, find("numerics:gc201"));
   expect_error(ErrorCode::invalid_argument, {"mode 'f64'"}, find("numerics:gc200-f64"));
   expect_error(ErrorCode::invalid_argument, {"h100"}, find("numerics:h100"));
-  expect_error(ErrorCode::invalid_argument, {"chunks"}, find("numerics:gc200:chunks=4"));
+  expect_error(ErrorCode::invalid_argument, {"gc200:chunks=4", "chunks"}, find("numerics:gc200:chunks=4"));
+  expect_error(ErrorCode::invalid_argument, {"gc200:chunk=x", "no whole number"},
+               find("numerics:gc200:chunk=x"));
+  expect_error(ErrorCode::invalid_argument, {"'chunk' is given twice"},
+               find("numerics:gc200:chunk=4,chunk=8"));
   expect_error(ErrorCode::invalid_argument, {"'f12'"}, find("numerics:f32;conv1=f16:results=f12"));
   expect_error(ErrorCode::invalid_argument, {"conv9"}, [] { emulated(pooled_network(1), "f32;conv9=f16"); });
 }

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "superstep/base/error.h"
 #include "superstep/base/text.h"
 #include "superstep/machine/machine.h"
@@ -65,12 +67,22 @@ NamedArithmetic find_arithmetic(std::string_view text) {
   NamedArithmetic found = without_switches(text.substr(0, colon));
   if (colon == std::string_view::npos) return found;
   found.name += text.substr(colon);
+  std::vector<std::string> given;
   for (const std::string& item : split(text.substr(colon + 1), ',')) {
     const std::size_t equals = item.find('=');
     if (equals == std::string::npos)
-      throw Error(ErrorCode::invalid_argument, "a switch is NAME=VALUE", item, "superstep list numerics");
-    numerics::set(found.arithmetic, std::string_view(item).substr(0, equals),
-                  std::string_view(item).substr(equals + 1));
+      throw Error(ErrorCode::invalid_argument, fmt::format("'{}' is no switch: one is NAME=VALUE", item),
+                  std::string(text), "superstep list numerics");
+    const std::string name = item.substr(0, equals);
+    if (std::ranges::find(given, name) != given.end())
+      throw Error(ErrorCode::invalid_argument, fmt::format("'{}' is given twice", name), std::string(text));
+    given.push_back(name);
+    try {
+      numerics::set(found.arithmetic, name, item.substr(equals + 1));
+    } catch (const Error& error) {  // it knows the switch, not where it stands
+      throw Error(error.code(), fmt::format("{}: {}", error.where(), error.message()), std::string(text),
+                  error.hint());
+    }
   }
   numerics::check(found.arithmetic, std::string(text));
   return found;

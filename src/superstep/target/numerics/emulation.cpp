@@ -137,6 +137,7 @@ class Emulation::Plan {
   void execute_product(Step& step);
   void execute_part(Step& step);
   void keep(Step& step, std::size_t output, Tensor value, bool round);
+  void find_parameters();
   void update_states();
   // What a step reads: parameters, constants and inputs as they are kept in its type.
   const Tensor& value(ValueId id) const { return values_[root_[id.index()]]; }
@@ -158,6 +159,7 @@ class Emulation::Plan {
   std::vector<std::size_t> step_of_node_;
   Step* update_ = nullptr;
   std::set<std::string, std::less<>> owned_;                // states that the update keeps
+  std::set<std::string, std::less<>> parameters_;           // those of them that the model reads
   std::vector<std::size_t> root_;                           // by value: the one whose memory it is
   std::vector<int> uses_, left_;                            // by root
   std::vector<Tensor> values_;                              // by root
@@ -224,6 +226,17 @@ void Emulation::Plan::make_steps() {
   steps_.back().arithmetic = emulation_.base;
   for (const NodeId id : update) step_of_node_[id.index()] = steps_.size() - 1;
   update_ = &steps_.back();
+  find_parameters();
+}
+
+// Not the optimizer's moments and counters: in f16 a second moment soon is zero, which the step divides by.
+void Emulation::Plan::find_parameters() {
+  for (const graph::Node& node : graph_.nodes()) {
+    if (node.phase == graph::Phase::update) continue;
+    for (const ValueId id : node.inputs)
+      if (id.valid() && graph_.value(id).kind == ValueKind::state && owned_.contains(graph_.value(id).name))
+        parameters_.insert(graph_.value(id).name);
+  }
 }
 
 // How often each value is read by steps, outputs and updates.
@@ -379,7 +392,7 @@ void Emulation::Plan::update_states() {
   states_.replace(std::move(after));
   if (!update_ || emulation_.base.update.keeps_all()) return;
   std::uint32_t number = 0;
-  for (const std::string& name : owned_) {
+  for (const std::string& name : parameters_) {
     ++number;
     Tensor kept = update_->executable->state(name);
     if (kept.type() != ElementType::f32) continue;

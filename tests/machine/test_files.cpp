@@ -28,9 +28,10 @@ std::string refusal_of(const std::string& constant) { return refusal(head + cons
 TEST(MachineFiles, AllOfThemAreBuiltIn) {
   std::vector<std::string> ids;
   for (const Machine& machine : machines()) ids.push_back(machine.id());
-  EXPECT_EQ(ids, (std::vector<std::string>{"gc2", "gc200", "bow", "sn10", "cs2", "groqchip", "gaudi1",
-                                           "gaudi2", "gaudi3", "v100", "t4", "a100-40gb", "a100-80gb", "l40s",
-                                           "h100", "h200", "b200", "mi300x"}));
+  EXPECT_EQ(
+      ids, (std::vector<std::string>{"gc2",       "gc200",  "bow",    "sn10",   "sn40l", "cs2",   "cs3",
+                                     "groqchip",  "gaudi1", "gaudi2", "gaudi3", "v100",  "t4",    "a100-40gb",
+                                     "a100-80gb", "l40s",   "h100",   "h200",   "b200",  "mi300x"}));
 }
 
 TEST(MachineFiles, WhatIsNestedDeepIsRefused) {

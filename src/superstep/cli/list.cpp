@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
 
 #include "superstep/base/error.h"
@@ -12,6 +13,8 @@
 #include "superstep/cli/command.h"
 #include "superstep/cli/numerics/numerics_options.h"
 #include "superstep/machine/cost_model.h"
+#include "superstep/machine/rates/machines.h"
+#include "superstep/machine/rates/sheet_machine.h"
 #include "superstep/op/core/definition.h"
 #include "superstep/physics/generator.h"
 #include "superstep/target/operator_table.h"
@@ -94,6 +97,25 @@ void list_constants(const machine::Machine& machine) {
   fmt::print("{}\n", table.to_string());
 }
 
+bool has_file(const std::string& id) {
+  return std::ranges::any_of(machine::machines(),
+                             [&](const machine::Machine& each) { return each.id() == id; });
+}
+
+// Machines without a file: what their data sheets say, and the styles' guesses.
+void list_sheets() {
+  fmt::print("\nBy their data sheets alone: predict, sweep and advise take them by name\n");
+  TextTable table({"machine", "what it is", "16-bit peak", "memory per device", "memory rate", "source"});
+  for (const auto& [id, sheet] : machine::sheets()) {
+    const machine::MachineFacts& facts = sheet.facts;
+    if (has_file(id) || !machine::can_be_made(facts)) continue;
+    table.add_row({id, facts.name, format_si(facts.peak("fp16"), "FLOP/s"),
+                   facts.memory > 0 ? format_bytes(facts.memory) : "", format_si(facts.memory_rate, "B/s"),
+                   sheet.source + (sheet.checked ? "" : " (from memory: check before use)")});
+  }
+  fmt::print("{}", table.to_string());
+}
+
 void list_machines(bool constants) {
   if (constants) {
     for (const machine::Machine& machine : machine::machines()) list_constants(machine);
@@ -115,6 +137,7 @@ void list_machines(bool constants) {
                    fmt::format("{}", open), fmt::format("{}", guesses)});
   }
   fmt::print("{}", table.to_string());
+  list_sheets();
 }
 
 void list_operators() { fmt::print("{}", target::operator_table().to_string()); }

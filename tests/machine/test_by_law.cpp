@@ -84,7 +84,7 @@ TEST(ByLaw, DataSheetsMakeMachines) {
         << id;
   }
   EXPECT_GT(made, 80);
-  EXPECT_THROW(find_machine("cs3"), Error);
+  EXPECT_THROW(find_machine("speedai240"), Error) << "too little for its style";
 }
 
 // What machines share is found once, and is what each would have found alone.

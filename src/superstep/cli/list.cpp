@@ -105,13 +105,13 @@ bool has_file(const std::string& id) {
 // Machines without a file: what their data sheets say, and the styles' guesses.
 void list_sheets() {
   fmt::print("\nBy their data sheets alone: predict, sweep and advise take them by name\n");
-  TextTable table({"machine", "what it is", "16-bit peak", "memory per device", "memory rate", "source"});
+  TextTable table({"machine", "what it is", "16-bit peak", "memory per device", "memory rate", "known"});
   for (const auto& [id, sheet] : machine::sheets()) {
     const machine::MachineFacts& facts = sheet.facts;
     if (has_file(id) || !machine::can_be_made(facts)) continue;
     table.add_row({id, facts.name, format_si(facts.peak("fp16"), "FLOP/s"),
                    facts.memory > 0 ? format_bytes(facts.memory) : "", format_si(facts.memory_rate, "B/s"),
-                   sheet.source + (sheet.checked ? "" : " (from memory: check before use)")});
+                   sheet.checked ? "its sheet" : "from memory: check before use"});
   }
   fmt::print("{}", table.to_string());
 }

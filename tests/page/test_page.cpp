@@ -61,8 +61,10 @@ TEST(Page, IsWellFormedAndSelfContained) {
   const std::string html = sample_page().to_html();
   EXPECT_TRUE(is_balanced(html));
   EXPECT_FALSE(is_balanced(html + "</p>"));
-  for (const char* outside : {"http:", "https:", "<script", "<link", "url("})
+  for (const char* outside :
+       {"http:", "https:", "src=\"http", "<link", "import", "fetch(", "url(\"", "url(h"})
     EXPECT_EQ(html.find(outside), std::string::npos) << outside;
+  EXPECT_EQ(html.find("<script"), html.rfind("<script")) << "the page's own alone";
 }
 
 TEST(Page, EscapesEverythingButRaw) {

@@ -9,6 +9,7 @@
 
 #include "superstep/base/file.h"
 #include "superstep/page/picture.h"
+#include "superstep/page/script.h"
 #include "superstep/page/stylesheet.h"
 
 namespace superstep::page {
@@ -151,7 +152,10 @@ std::string Page::to_html() const {
   html += fmt::format("<title>{}</title>\n<style>", escape(title_));
   html += stylesheet;
   html += fmt::format("</style>\n</head>\n<body>\n<h1>{}</h1>\n", escape(title_));
-  return html + body_ + "</body>\n</html>\n";
+  html += body_;
+  html += "<script id=\"reading\">";
+  html += script;
+  return html + "</script>\n</body>\n</html>\n";
 }
 
 void Page::write(const std::filesystem::path& path) const { write_file_atomically(path, to_html()); }

@@ -1,6 +1,6 @@
 // Self-contained HTML pages: headings, text, tables, pictures and plots in one file, readable in light and
 // dark, on paper and without a network. Pictures are inline PNG, plots inline SVG; no script is needed to
-// read a page.
+// read a page. With one, tables sort and filter, and plots tell their values and enlarge (script.h).
 #pragma once
 
 #include <array>

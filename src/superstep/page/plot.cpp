@@ -143,17 +143,19 @@ void draw_axes(Drawing& drawing) {
   const double foot = f.top + f.height;
   std::string path =
       fmt::format("M{} {}V{}H{}", coordinate(f.left), f.top, foot, coordinate(f.left + f.width));
+  drawing.svg += "<g class=\"ticks-x\">";
   for (const Tick& tick : f.x.ticks()) {
     const double x = f.across(tick.value);
     path += fmt::format("M{} {}v{}", coordinate(x), foot, tick_length);
     add_text(drawing.svg, x, foot + line_height + 3, "text-anchor=\"middle\"", tick.label);
   }
+  drawing.svg += "</g><g class=\"ticks-y\">";
   for (const Tick& tick : f.y.ticks()) {
     const double y = f.down(tick.value);
     path += fmt::format("M{} {}h-{}", coordinate(f.left), coordinate(y), tick_length);
     add_text(drawing.svg, f.left - tick_length - 4, y + 4.5, "text-anchor=\"end\"", tick.label);
   }
-  drawing.svg += "<path class=\"axis\" d=\"" + path + "\"/>";
+  drawing.svg += "</g><path class=\"axis\" d=\"" + path + "\"/>";
 }
 
 void draw_labels(Drawing& drawing) {
@@ -195,6 +197,24 @@ std::string class_of(const Series& series, std::size_t index) {
   return fmt::format("{} s{}", kind, index % color_count);
 }
 
+// What the page's script tells of the point under the pointer. Of a long series every so many values: those
+// that are left are true ones.
+std::string values_of(const Series& series, const Frame& frame) {
+  constexpr std::size_t most = 1000;
+  std::string values;
+  const std::size_t step = series.x.size() / most + 1;
+  for (std::size_t i = 0; i < series.x.size(); i += step)
+    if (frame.shows(series.x[i], series.y[i]))
+      values += fmt::format("{}{:.6g} {:.6g}", values.empty() ? "" : " ", series.x[i], series.y[i]);
+  if (values.empty()) return {};
+  return fmt::format(" data-label=\"{}\" data-values=\"{}\"", escape(series.label), values);
+}
+
+// Low and high ends as the script reads them.
+std::string ends_of(const Axis& axis, bool log) {
+  return fmt::format("{:.9g} {:.9g} {}", axis.low(), axis.high(), log ? "log" : "lin");
+}
+
 void draw_series(Drawing& drawing) {
   const auto& all = drawing.plot.series;
   for (std::size_t i = 0; i < all.size(); ++i)
@@ -206,8 +226,9 @@ void draw_series(Drawing& drawing) {
     const std::string path = path_of(all[i], drawing.frame);
     if (path.empty()) continue;
     const bool points = all[i].style == Series::Style::points;
-    drawing.svg += fmt::format("<path class=\"{}\"{} d=\"{}\"/>", class_of(all[i], i),
-                               points ? point_attributes(all[i], i) : "", path);
+    drawing.svg +=
+        fmt::format("<path class=\"{}\"{}{} d=\"{}\"/>", class_of(all[i], i),
+                    points ? point_attributes(all[i], i) : "", values_of(all[i], drawing.frame), path);
   }
 }
 
@@ -227,7 +248,7 @@ double label_end(double left, double right, double y, double width, const std::v
   return end - width < left ? right : end;  // no room is left beside them
 }
 
-void draw_horizontal_lines(Drawing& drawing) {
+void draw_horizontal_lines(Drawing& drawing, std::string& labels) {
   const Frame& f = drawing.frame;
   std::vector<Label> placed;
   for (const Plot::Line& line : drawing.plot.horizontal) {
@@ -239,11 +260,11 @@ void draw_horizontal_lines(Drawing& drawing) {
     const double label_y = y > f.top + line_height ? y - 5 : y + 15, width = text_width(line.label);
     const double end = label_end(f.left, f.left + f.width - 4, label_y, width, placed);
     placed.push_back({end - width, end, label_y});
-    add_text(drawing.svg, end, label_y, "class=\"note\" text-anchor=\"end\"", line.label);
+    add_text(labels, end, label_y, "class=\"note of-line\" text-anchor=\"end\"", line.label);
   }
 }
 
-void draw_vertical_lines(Drawing& drawing) {
+void draw_vertical_lines(Drawing& drawing, std::string& labels) {
   const Frame& f = drawing.frame;
   double label_y = f.top + 14;
   for (const Plot::Line& line : drawing.plot.vertical) {
@@ -251,8 +272,9 @@ void draw_vertical_lines(Drawing& drawing) {
     const double x = f.across(line.value);
     drawing.svg += fmt::format("<path class=\"reference\" d=\"M{} {}v{}\"/>", coordinate(x), f.top, f.height);
     const bool fits_right = x + text_width(line.label) < f.left + f.width;
-    add_text(drawing.svg, fits_right ? x + 5 : x - 5, label_y,
-             fits_right ? "class=\"note\"" : "class=\"note\" text-anchor=\"end\"", line.label);
+    add_text(labels, fits_right ? x + 5 : x - 5, label_y,
+             fits_right ? "class=\"note of-line\"" : "class=\"note of-line\" text-anchor=\"end\"",
+             line.label);
     label_y += line_height;
   }
 }
@@ -354,15 +376,24 @@ std::string to_svg(const Plot& plot) {
   for (const Series& series : plot.series) check_lengths(series);
   Drawing drawing{plot, make_frame(plot), {}};
   draw_grid(drawing);
+  // What moves when the script enlarges the drawing; labels of lines stand where they stand.
+  std::string labels;
+  drawing.svg += "<g class=\"marks\">";
   draw_series(drawing);
+  draw_horizontal_lines(drawing, labels);
+  draw_vertical_lines(drawing, labels);
+  drawing.svg += "</g>";
   draw_axes(drawing);
-  draw_horizontal_lines(drawing);
-  draw_vertical_lines(drawing);
+  drawing.svg += labels;
   draw_labels(drawing);
   double end = drawing.frame.top + drawing.frame.height + (plot.x_label.empty() ? 2 : 3.3) * line_height;
   end = draw_remark(drawing, draw_legend(drawing, end));
-  return fmt::format("<svg class=\"plot\" viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"{}\">{}</svg>",
-                     drawing_width, coordinate(end - 6), escape(plot.title), drawing.svg);
+  const Frame& f = drawing.frame;
+  return fmt::format(
+      "<svg class=\"plot\" viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"{}\" data-x=\"{}\" data-y=\"{}\" "
+      "data-frame=\"{} {} {} {}\">{}</svg>",
+      drawing_width, coordinate(end - 6), escape(plot.title), ends_of(f.x, f.log_x), ends_of(f.y, f.log_y),
+      coordinate(f.left), f.top, coordinate(f.width), f.height, drawing.svg);
 }
 
 }  // namespace superstep::page

@@ -114,6 +114,16 @@ svg.plot .points { stroke: var(--c); stroke-opacity: 0.8; }
 svg.plot .bars { stroke: var(--c); fill: var(--c); fill-opacity: 0.35; }
 svg.plot .area { fill: var(--c); fill-opacity: 0.85; }
 svg.plot .band { fill: var(--c); fill-opacity: 0.2; }
+th.sorts { cursor: pointer; }
+th[aria-sort="ascending"]::after { content: " \25b4"; } th[aria-sort="descending"]::after { content: " \25be"; }
+.filter { margin: 0.8rem 0 -0.4rem; color: var(--soft); font-size: 0.92rem; }
+.filter input { font: inherit; color: inherit; background: var(--shade); border: 1px solid var(--rule); border-radius: 4px; padding: 0.15rem 0.5rem; width: 14rem; max-width: 100%; }
+.tip { position: absolute; z-index: 1; pointer-events: none; background: var(--ink); color: var(--paper); padding: 0.15rem 0.5rem; border-radius: 4px; font-size: 0.85rem; max-width: 24rem; }
+svg.plot[data-frame] { cursor: crosshair; touch-action: pan-y; }
+svg.plot .dot { fill: none; stroke: var(--ink); stroke-width: 1.6; pointer-events: none; }
+svg.plot .zoom { fill: var(--main); stroke: var(--soft); pointer-events: none; }
+svg.plot.enlarged .marks path { vector-effect: non-scaling-stroke; }
+svg.plot.enlarged .of-line { visibility: hidden; }
 @media (max-width: 34rem) {
   body { padding: 1rem 0.8rem 2rem; }
   h1 { font-size: 1.5rem; }
@@ -126,6 +136,7 @@ svg.plot .band { fill: var(--c); fill-opacity: 0.2; }
   svg.plot text.title { font-size: 17px; }
 }
 @media print {
+  .filter, .tip { display: none; }
   .moving img { animation: none; }
   body { max-width: none; padding: 0; font-size: 10pt; }
   h1, h2, h3, h4 { margin-top: 1.2rem; }

@@ -56,6 +56,12 @@ TEST(Goal, IsNotKnownWithoutItsNumbersNorWhereNothingFits) {
   EXPECT_FALSE(figure_of(Goal::throughput, p, {}).known());
 }
 
+TEST(Goal, IntervalsNameTheirUnitOnceWhereItIsOne) {
+  EXPECT_EQ(interval_of(Goal::throughput, {.value = 0, .low = 406e3, .high = 590e3}),
+            "406 to 590 ksamples/s");
+  EXPECT_EQ(interval_of(Goal::latency, {.value = 0, .low = 9.9e-3, .high = 1.1}), "9.90 ms to 1.10 s");
+}
+
 TEST(Goal, MisspeltNamesGetTheNearest) {
   EXPECT_EQ(goal_from_name("time-to-quality"), Goal::time_to_quality);
   try {

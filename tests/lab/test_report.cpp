@@ -192,6 +192,22 @@ TEST(Reports, AreTriedForEveryWorkload) {
     })) << workload.name;
 }
 
+TEST(Reports, SayHowTheRunWasMade) {
+  const Folder folder("made");
+  const Tiny& tiny = tiny_run("mlp");
+  report_of(tiny, folder.path());
+  const fs::path run = folder.path() / "run";
+  write_file_atomically(run / "run.toml", std::string_view("workload = \"mlp\"\ndata = \"/home/me/x.h5\"\n"));
+  write_file_atomically(run / "environment.json",
+                        std::string_view(R"([{"date": "2026-11-29T18:19:17+00:00"}])"));
+  ReportSettings settings{.run = run, .out = folder.path() / "report", .samples = 50, .serving_calls = 3};
+  const std::string page = read_text_file(make_report(settings).page);
+  for (const char* words : {"optimizer", "learning rate", " steps, ", "2026-11-29T18:19:17", "/home/me/x.h5"})
+    EXPECT_TRUE(contains(page, words)) << words;
+  settings.for_others = true;
+  EXPECT_FALSE(contains(read_text_file(make_report(settings).page), "/home/me"));
+}
+
 TEST(Reports, AreReadableInABrowser) {
   if (!test::has_browser()) GTEST_SKIP() << "chromium is not installed";
   for (const char* workload : {"braggnn", "cifar10-cnn", "mlp"}) {

@@ -57,8 +57,11 @@ void report(Arguments arguments, const CLI::App& command) {
                {"--published"});
   if (!arguments.results.empty()) return report_results(arguments);
   const std::string folder = arguments.run.empty() ? newest_run() : arguments.run;
-  const lab::Report made = lab::make_report(
-      {.run = folder, .out = arguments.out, .samples = arguments.samples, .threads = thread_count()});
+  const lab::Report made = lab::make_report({.run = folder,
+                                             .out = arguments.out,
+                                             .samples = arguments.samples,
+                                             .threads = thread_count(),
+                                             .for_others = common().for_others});
   if (!common().quiet) fmt::print("{}\nthe report is {}\n", made.text, made.page.string());
   nlohmann::json config{{"run", folder}, {"samples", arguments.samples}};
   if (made.quality) config["quality"] = run::to_json(*made.quality);

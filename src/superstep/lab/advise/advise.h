@@ -81,5 +81,6 @@ std::string text_of(const Advice& advice, bool every_option);
 
 // "12.1 ms", "3.4 Msamples/s", "1.27 J", "0.52".
 std::string amount_of(Goal goal, double value);
+std::string interval_of(Goal goal, const Figure& figure);  // "406 to 590 ksamples/s", "9.9 ms to 1.1 s"
 
 }  // namespace superstep::lab

@@ -129,16 +129,13 @@ void add_ranking(page::Page& page, const Advice& advice) {
                     best ? best->settings.precision.name : "-",
                     best ? fmt::format("{}", best->settings.micro_batch) : "-",
                     best ? amount_of(advice.goal, best->figure.value) : "-",
-                    best ? fmt::format("{} to {}", amount_of(advice.goal, best->figure.low),
-                                       amount_of(advice.goal, best->figure.high))
-                         : "-",
-                    join(one.reasons, "; "), join(coverage_words(one.coverage, one.machine), "; ")});
+                    best ? interval_of(advice.goal, best->figure) : "-", join(one.reasons, "; "),
+                    join(coverage_words(one.coverage, one.machine), "; ")});
   }
   page.heading(fmt::format("Ranked by {}", name_of(advice.goal)));
   page.paragraph(
       "All figures are predictions; the interval is meant to hold 80 %. Machines whose intervals overlap "
-      "cannot be told "
-      "apart: their places are ranges.");
+      "cannot be told apart: their places are ranges.");
   page.table({"place", "machine", "split", "precision", "micro-batch", name_of(advice.goal), "80 %", "why",
               "operators"},
              rows, first);

@@ -1,6 +1,8 @@
 // What advice says on a terminal and in files of results.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "superstep/base/text.h"
 #include "superstep/lab/advise/advise.h"
 #include "superstep/lab/advise/reasons.h"
@@ -12,10 +14,6 @@ std::string place_of(const MachineAdvice& advice) {
   if (!advice.best_option()) return "-";
   if (advice.first_place == advice.last_place) return fmt::format("{}", advice.first_place);
   return fmt::format("{} to {}", advice.first_place, advice.last_place);
-}
-
-std::string interval_of(Goal goal, const Figure& figure) {
-  return fmt::format("{} to {}", amount_of(goal, figure.low), amount_of(goal, figure.high));
 }
 
 std::string batch_of(const machine::PredictSettings& settings) {
@@ -142,6 +140,16 @@ nlohmann::json config_of(const Advice& advice, const MachineAdvice& one, const O
 }
 
 }  // namespace
+
+std::string interval_of(Goal goal, const Figure& figure) {
+  const std::string high = amount_of(goal, figure.high);
+  std::string low = amount_of(goal, figure.low);
+  const auto unit_of = [](const std::string& text) {
+    return text.substr(std::min(text.find(' '), text.size()));
+  };
+  if (unit_of(low) == unit_of(high)) low.resize(low.size() - unit_of(low).size());
+  return fmt::format("{} to {}", low, high);
+}
 
 std::string amount_of(Goal goal, double value) {
   switch (goal) {

@@ -6,11 +6,13 @@
 #include <nlohmann/json.hpp>
 
 #include "superstep/base/file.h"
+#include "superstep/base/json.h"
 #include "superstep/base/text.h"
 #include "superstep/base/thread_pool.h"
 #include "superstep/lab/report/quality_section.h"
 #include "superstep/page/page.h"
 #include "superstep/record/environment.h"
+#include "superstep/record/member.h"
 #include "superstep/run/model.h"
 #include "superstep/run/serve/infer.h"
 #include "superstep/run/serve/timing.h"
@@ -143,7 +145,30 @@ void add_training(page::Page& page, const std::vector<json>& log, const run::Mod
              .x_label = "epoch",
              .y_label = "samples/s",
              .series = {over_epochs(log, "throughput", "training step alone")}});
+  page.plot({.title = "Learning rate",
+             .x_label = "epoch",
+             .y_label = "learning rate at the end of the epoch",
+             .series = {over_epochs(log, "learning_rate", "learning rate")}});
   page.end_row();
+}
+
+// "12 epochs, 7,200 steps, 1:05 min", with all calls that a run took.
+std::string length_of(const std::vector<json>& log) {
+  double epochs = 0, steps = 0, seconds = 0;
+  for (const json& line : log) {
+    epochs = std::max(epochs, record::number_member(line, "epoch", 0));
+    steps = std::max(steps, record::number_member(line, "step", 0));
+    seconds = std::max(seconds, record::number_member(line, "seconds", 0));
+  }
+  return fmt::format("{:g} epochs, {} steps, {}", epochs, format_count(steps), format_seconds(seconds));
+}
+
+// The date of the first call; a dash where a run kept none.
+std::string begun(const std::filesystem::path& run) {
+  const std::filesystem::path path = run / "environment.json";
+  if (!std::filesystem::exists(path)) return "-";
+  const json records = parse_json(read_text_file(path));
+  return records.is_array() && !records.empty() ? record::text_member(records[0], "date", "-") : "-";
 }
 
 // The averages over 1, 5 and 15 minutes, or a dash where the system does not tell.
@@ -154,8 +179,8 @@ std::string load_text(const json& averages) {
   return fmt::format("{}", fmt::join(texts, ", "));
 }
 
-Rows setting_rows(const run::Weights& weights, const json& environment) {
-  const run::TrainSettings& s = weights.settings;
+Rows setting_rows(const run::TrainSettings& s, const std::vector<json>& log, const std::string& date,
+                  const json& environment) {
   const auto text = [](const json& value) {
     return value.is_string() ? value.get<std::string>() : value.dump();
   };
@@ -163,7 +188,11 @@ Rows setting_rows(const run::Weights& weights, const json& environment) {
       {"workload", s.workload},
       {"on", s.target},
       {"precision", s.precision},
-      {"batch", s.batch ? std::to_string(s.batch) : "the workload's own"},
+      {"optimizer", s.optimizer},
+      {"learning rate", fmt::format("{:g}{}", s.learning_rate, s.schedule.empty() ? "" : ", " + s.schedule)},
+      {"batch", std::to_string(s.batch)},
+      {"begun", date},
+      {"trained for", length_of(log)},
       {"threads", std::to_string(s.replicas)},
       {"seed", std::to_string(s.seed)},
       {"data", s.data.empty() ? "generated" : s.data.filename().string()},
@@ -191,7 +220,10 @@ Report make_report(const ReportSettings& settings) {
   const std::vector<Serving> servings = serve_both(model, weights, settings);
   const Rows serving = serving_rows(servings);
   page.heading("Serving").table(serving_header, serving);
-  page.heading("How it was made").facts(setting_rows(weights, environment));
+  page.heading("How it was made");
+  page.facts(setting_rows(model.settings(), log, begun(settings.run), environment));
+  if (const auto path = settings.run / "run.toml"; !settings.for_others && std::filesystem::exists(path))
+    page.paragraph("The file that repeats it, run.toml in its folder:").preformatted(read_text_file(path));
 
   Report report{.text = section.text + "\n" + as_text(serving_header, serving),
                 .metrics = section.metrics,

@@ -19,6 +19,7 @@ struct ReportSettings {
   std::uint64_t seed = 0x5eed0000;  // of the fresh samples: not one that training data have
   int threads = 1;
   std::int64_t serving_calls = 1000;  // timed, of one sample each; of batches a tenth of them
+  bool for_others = false;            // leave out the file that repeats the run, which names paths
 };
 
 struct Report {

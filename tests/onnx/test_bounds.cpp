@@ -152,7 +152,9 @@ TEST_P(Bounded, GivesWhatTheDataGive) {
     for (int axis = 0; axis < exact.shape().rank(); ++axis) {
       const auto only = answer.counts.find(-1), own = answer.counts.find(axis);
       const bool same = answer.y.shape()[axis] == exact.shape()[axis];
-      if (own != answer.counts.end()) EXPECT_EQ(own->second, exact.shape()[axis]);
+      if (own != answer.counts.end()) {
+        EXPECT_EQ(own->second, exact.shape()[axis]);
+      }
       if (!same && own == answer.counts.end()) {
         ASSERT_NE(only, answer.counts.end()) << "axis " << axis;
         EXPECT_EQ(only->second, exact.shape()[axis]);
@@ -163,7 +165,9 @@ TEST_P(Bounded, GivesWhatTheDataGive) {
     for (std::size_t i = 0; i < part.size(); ++i) {
       const double wanted = exact.at(static_cast<std::int64_t>(i));
       // Of nothing there is no mean, and no largest: both ways say so in their own way.
-      if (above > 0) EXPECT_NEAR(part[i], wanted, 2e-6 * (1 + std::abs(wanted))) << "element " << i;
+      if (above > 0) {
+        EXPECT_NEAR(part[i], wanted, 2e-6 * (1 + std::abs(wanted))) << "element " << i;
+      }
     }
     EXPECT_TRUE(zeros);
     EXPECT_EQ(answer.beyond, 0);

@@ -74,6 +74,13 @@ figure.plot { width: min(100%, 31rem); }
 /* A timeline keeps its size on narrow screens and scrolls. */
 figure.timeline { width: 100%; max-width: 82rem; overflow-x: auto; overflow-y: hidden; }
 figure.timeline svg.plot { min-width: 44rem; }
+figure.network { overflow: auto; max-height: 60rem; border: 1px solid var(--rule); border-radius: 4px; padding: 0.4rem; }
+svg.network { display: block; }
+svg.network path { fill: none; stroke: var(--soft); stroke-width: 1.2; }
+svg.network rect { fill: var(--shade); stroke: var(--soft); }
+svg.network text { font-size: 12px; text-anchor: middle; fill: var(--ink); font-family: inherit; }
+svg.network text.soft { font-size: 10.5px; fill: var(--soft); }
+svg.network text.on { fill: #1c2024; }
 figcaption, .legend { color: var(--soft); font-size: 0.85rem; line-height: 1.35; }
 figcaption { margin-top: 0.25rem; }
 .pictures { margin: 0.8rem 0; }
@@ -137,6 +144,8 @@ svg.plot.enlarged .of-line { visibility: hidden; }
 }
 @media print {
   .filter, .tip { display: none; }
+  figure.network { overflow: visible; max-height: none; }
+  svg.network { max-width: 100%; height: auto; }
   .moving img { animation: none; }
   body { max-width: none; padding: 0; font-size: 10pt; }
   h1, h2, h3, h4 { margin-top: 1.2rem; }

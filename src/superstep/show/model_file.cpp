@@ -7,6 +7,7 @@
 
 #include "superstep/base/text.h"
 #include "superstep/onnx/model.h"
+#include "superstep/show/network_drawing.h"
 #include "superstep/show/tensor_arrays.h"
 
 namespace superstep::show {
@@ -50,6 +51,15 @@ std::string operands_of(const graph::Graph& graph, const graph::Node& node) {
   return join(operands, ", ");
 }
 
+void add_drawing(page::Page& page, const graph::Graph& graph) {
+  const std::vector<page::NetworkNode> boxes = network_of(graph);
+  page.heading("The network");
+  if (boxes.size() < graph.node_count())
+    page.paragraph(fmt::format("{} nodes in {} boxes, cut where the fewest values pass from one to the next.",
+                               format_count(static_cast<double>(graph.node_count())), boxes.size()));
+  page.raw(page::network_figure(boxes));
+}
+
 void add_nodes(page::Page& page, const graph::Graph& graph) {
   Rows rows;
   for (const graph::Node& node : graph.nodes()) {
@@ -89,7 +99,10 @@ void add_model(page::Page& page, const std::filesystem::path& path) {
   if (!model.doc().empty()) page.paragraph(model.doc());
   add_ports(page, model);
   add_operators(page, findings);
-  if (findings.importable()) add_nodes(page, model.import());
+  if (!findings.importable()) return;
+  const graph::Graph graph = model.import();
+  add_drawing(page, graph);
+  add_nodes(page, graph);
 }
 
 }  // namespace superstep::show

@@ -144,6 +144,9 @@ std::vector<target::StepEvent> first_micro_batch(const Profile& profile) {
 void add_timelines(page::Page& page, const Profile& profile) {
   page.heading("Timeline");
   page.paragraph("The measured run whose time is the median. What is empty the threads spent between steps.");
+  page.raw(
+      "<p>To walk through it step by step, open <a href=\"trace.json\">trace.json</a>, beside this page, in "
+      "Perfetto (ui.perfetto.dev, \"Open trace file\"; the file stays on this computer).</p>\n");
   page.raw(draw_timeline(profile, profile.timeline.events, 0, profile.timeline.seconds));
   page.raw(draw_legend(profile));
   const auto events = first_micro_batch(profile);

@@ -130,6 +130,16 @@ void set_constant(LossTerm& term, std::string_view text, const std::string& part
          known.empty() ? "it takes none" : unknown_name_hint(name, known));
 }
 
+void set_constants(LossTerm& term, std::string_view text, std::string_view list) {
+  std::vector<std::string> given;
+  for (const std::string& constant : split(list, ',')) {
+    const std::string name = constant.substr(0, constant.find('='));
+    if (std::ranges::find(given, name) != given.end()) refuse(text, fmt::format("'{}' is given twice", name));
+    given.push_back(name);
+    set_constant(term, text, constant);
+  }
+}
+
 // "2*", which the term is multiplied by: what is left of it, and the factor.
 double take_weight(std::string_view& term, std::string_view text) {
   const std::size_t star = term.find('*');
@@ -154,14 +164,7 @@ LossTerm term_from(std::string_view part, std::string_view text) {
   if (part.starts_with('(')) {
     const std::size_t close = part.find(')');
     if (close == std::string_view::npos) refuse(text, "a parenthesis is not closed");
-    std::vector<std::string> given;
-    for (const std::string& constant : split(part.substr(1, close - 1), ',')) {
-      const std::string name = constant.substr(0, constant.find('='));
-      if (std::ranges::find(given, name) != given.end())
-        refuse(text, fmt::format("'{}' is given twice", name));
-      given.push_back(name);
-      set_constant(term, text, constant);
-    }
+    set_constants(term, text, part.substr(1, close - 1));
     part.remove_prefix(close + 1);
   }
   if (!part.empty() && (part.front() != ':' || part.size() == 1))

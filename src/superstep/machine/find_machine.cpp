@@ -1,6 +1,8 @@
 // Where machines are found: built in, by their data sheets, in files (machine.h).
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "superstep/base/file.h"
 #include "superstep/base/text.h"
 #include "superstep/machine/built_in.h"
@@ -42,7 +44,7 @@ Machine find_machine(const std::string& name_or_path) {
   if (const auto sheet = sheets().find(name_or_path); sheet != sheets().end())
     return machine_of(sheet->second);
   for (const auto& [id, sheet] : sheets())
-    if (can_be_made(sheet.facts)) names.push_back(id);
+    if (can_be_made(sheet.facts) && std::ranges::find(names, id) == names.end()) names.push_back(id);
   throw Error(ErrorCode::invalid_argument, "there is no such machine", name_or_path,
               unknown_name_hint(name_or_path, names));
 }

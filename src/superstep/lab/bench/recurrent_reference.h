@@ -1,5 +1,6 @@
-// An LSTM in double by its definition (ONNX's LSTM without bias, gates in the order input, output, forget,
-// cell), for one sequence: what measured ones are checked against.
+// Recurrent layers in double by their definition (ONNX's without bias; gates of an LSTM in the order input,
+// output, forget, cell, of a GRU update, reset, candidate), for one sequence: what measured ones are checked
+// against.
 #pragma once
 
 #include <cstdint>
@@ -10,29 +11,30 @@
 
 namespace superstep::lab {
 
-using LstmSample = std::vector<double>;  // [steps][inputs]
+using RecurrentSample = std::vector<double>;  // [steps][inputs]
 
-class LstmReference {
+class RecurrentReference {
  public:
   enum class By { x, w, r };
 
-  // w [1, 4 hidden, inputs], r [1, 4 hidden, hidden].
-  LstmReference(const Primitive& shape, const Tensor& w, const Tensor& r);
+  // w [1, gates hidden, inputs], r [1, gates hidden, hidden].
+  RecurrentReference(const Primitive& shape, const Tensor& w, const Tensor& r);
 
-  LstmSample sample_of(const Tensor& x, std::int64_t sample) const;  // x [batch, steps, inputs]
-  std::vector<double> forward(const LstmSample& x) const;            // y [steps][hidden]
+  RecurrentSample sample_of(const Tensor& x, std::int64_t sample) const;  // x [batch, steps, inputs]
+  std::vector<double> forward(const RecurrentSample& x) const;            // y [steps][hidden]
 
   // A random direction in the space of x, w or r, its elements in [-1, 1).
   std::vector<double> direction(By by, std::uint64_t seed) const;
   // d/de of cotangent . y at `by` + e direction, by central differences.
-  double directional_derivative(const LstmSample& x, By by, const std::vector<double>& direction,
+  double directional_derivative(const RecurrentSample& x, By by, const std::vector<double>& direction,
                                 const std::vector<double>& cotangent) const;
 
  private:
-  std::vector<double> forward(const LstmSample& x, const std::vector<double>& w,
+  std::vector<double> forward(const RecurrentSample& x, const std::vector<double>& w,
                               const std::vector<double>& r) const;
 
-  std::size_t steps_, inputs_, hidden_;
+  PrimitiveKind kind_;
+  std::size_t steps_, inputs_, hidden_, gates_;
   std::vector<double> w_, r_;
 };
 

@@ -13,7 +13,7 @@ class BlasRun : public LibraryRun {
  public:
   explicit BlasRun(const lab::PrimitiveRun& ours)
       : p_(ours.primitive()), x_(ours.input("x")), w_(ours.weights("weights")), y_(make_output(ours)) {
-    if (!ours.options().trains) return;
+    if (ours.options().passes == lab::Passes::forward) return;
     dy_ = ours.input("dy");
     dx_ = Tensor(ElementType::f32, x_.shape());
     dw_ = Tensor(ElementType::f32, w_.shape());

@@ -118,7 +118,7 @@ void compare(const lab::Primitive& primitive, const lab::PrimitiveOptions& optio
   const auto measured = lab::measure_interleaved(
       contenders, {.warm_up_calls = 3, .warm_up_seconds = 0.1, .budget_seconds = arguments.seconds});
   const double own = measured[0].summary.median;
-  const char* mode = options.trains ? "train" : "infer";
+  const char* mode = lab::name_of(options.passes);
   const std::string batch = std::to_string(lab::batch_of(primitive));
   if (measured.size() == 1) {
     table.add_row({primitive.name, mode, options.precision, batch, format_seconds(own), none, "-", "-"});
@@ -137,7 +137,10 @@ int run(int argc, char** argv) {
   Arguments arguments;
   CLI::App program("Published products and convolutions by Superstep and by OpenBLAS and oneDNN, in turns.");
   program.add_option("--kinds", arguments.kinds)->delimiter(',')->capture_default_str();
-  program.add_option("--modes", arguments.modes)->delimiter(',')->capture_default_str();
+  program.add_option("--modes", arguments.modes)
+      ->check(CLI::IsMember({"infer", "train"}))
+      ->delimiter(',')
+      ->capture_default_str();
   program.add_option("--precisions", arguments.precisions, "f32, bf16, int8")
       ->delimiter(',')
       ->capture_default_str();
@@ -156,8 +159,8 @@ int run(int argc, char** argv) {
         for (const std::string& precision : arguments.precisions) {
           fmt::print(stderr, "{} {} {}\n", primitive.name, mode, precision);
           if (mode != "train" || precision != "int8")
-            compare(sized(primitive, arguments.flops), {.precision = precision, .trains = mode == "train"},
-                    arguments, table, tally);
+            compare(sized(primitive, arguments.flops),
+                    {.precision = precision, .passes = lab::passes_named(mode)}, arguments, table, tally);
         }
   fmt::print("{}", table.to_string());
   if (tally.rows > 0)

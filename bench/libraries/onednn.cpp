@@ -45,7 +45,7 @@ const Plan& require_kernel(const Plan& plan) {
 class OneDnnRun : public LibraryRun {
  public:
   OneDnnRun(const lab::PrimitiveRun& ours, Layout layout)
-      : layout_(layout), p_(ours.primitive()), trains_(ours.options().trains) {
+      : layout_(layout), p_(ours.primitive()), trains_(ours.options().passes != lab::Passes::forward) {
     const ElementType type = lab::element_of(ours.options().precision);
     x_ = ours.input("x");
     w_ = ours.weights("weights");

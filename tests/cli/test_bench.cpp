@@ -27,7 +27,7 @@ void expect_refused(const std::string& arguments, int code, std::initializer_lis
 TEST(Bench, WrongCallsSayWhatToDo) {
   expect_refused("bench gemm --config gemm_k9", 2, {"gemm_k9", "did you mean"});
   expect_refused("bench braggn", 2, {"braggn", "did you mean 'braggnn'"});
-  expect_refused("bench gemm --mode finetune", 2, {"there is no such mode", "train and infer"});
+  expect_refused("bench gemm --mode finetune", 2, {"there is no such mode", "train, infer, backward"});
   expect_refused("bench gemm --precision f33", 2, {"f33"});
   expect_refused("bench mlp --load bursty", 2, {"bursty", "single"});
   expect_refused("bench gemm --format xml", 2, {"xml"});
@@ -89,6 +89,23 @@ TEST(Bench, LstmWithAGradientIsTheWorkload) {
   EXPECT_EQ(forward[0]["workload"]["name"], "lstm") << forward[0];
   EXPECT_EQ(forward[1]["config"]["gradient"], "forward:1") << forward[1];
   EXPECT_TRUE(measured(" --config rnn_k3")["id"].get<std::string>().starts_with("rnn_k3"));
+}
+
+TEST(Bench, TimesTheBackwardPassAloneWhereThereIsOne) {
+  const ScratchFolder folder;
+  const std::string rest = " --mode backward --seconds 0.02 --threads 1 --no-peak --json out.json";
+  const Outcome outcome = run_program(folder / "", "bench gemm --config gemm_64x32x48" + rest);
+  ASSERT_EQ(outcome.code, 0) << outcome.errors;
+  const json result = json::parse(content_of(folder / "out.json"));
+  EXPECT_EQ(result["id"], "gemm_64x32x48-backward-f32") << result;
+  for (const char* const what : {"relu", "lstm", "gru", "rnn", "mlp"}) {
+    const Outcome refused = run_program(folder / "", "bench " + std::string(what) + rest);
+    EXPECT_EQ(refused.code, 2) << what;
+    expect_says(refused.errors, "--mode backward: is of gemm and conv");
+  }
+  const Outcome model = run_program(folder / "", "predict mlp --on gc200 --mode backward");
+  EXPECT_EQ(model.code, 2);
+  expect_says(model.errors, "--mode backward: is of gemm and conv");
 }
 
 TEST(Bench, MeasuresTheFirstAgainAndSaysHowItChanged) {

@@ -23,16 +23,24 @@ void expect_refused(const char* machine, const PrimitiveQuestion& question, cons
 }
 
 TEST(PrimitivePredictions, CountTheOperationsOfTheirShapes) {
-  const auto flops = [](const char* name, bool training) {
-    return predict_primitive(on("a100-40gb"), {.name = name, .training = training, .precision = "f16"})
+  const auto flops = [](const char* name, Passes passes) {
+    return predict_primitive(on("a100-40gb"), {.name = name, .passes = passes, .precision = "f16"})
         .prediction.flops;
   };
   constexpr double k4 = 2.0 * 2560 * 2560 * 2560;
-  EXPECT_DOUBLE_EQ(flops("gemm_k4", false), k4);
-  EXPECT_DOUBLE_EQ(flops("gemm_2560", false), k4);
-  EXPECT_NEAR(flops("gemm_k4", true), 3 * k4, 0.01 * k4) << "two gradients, each as much as the product";
+  EXPECT_DOUBLE_EQ(flops("gemm_k4", Passes::forward), k4);
+  EXPECT_DOUBLE_EQ(flops("gemm_2560", Passes::forward), k4);
+  EXPECT_NEAR(flops("gemm_k4", Passes::both), 3 * k4, 0.01 * k4)
+      << "two gradients, each as much as the product";
+  for (const char* const name : {"gemm_k4", "gemm_1024", "conv_k2"})
+    EXPECT_NEAR(flops(name, Passes::gradients), 2 * flops(name, Passes::forward),
+                0.02 * flops(name, Passes::both))
+        << name;
+  // Gates of a cell: four, three, one.
+  EXPECT_NEAR(flops("gru_k1", Passes::forward) / flops("rnn_k1", Passes::forward), 0.75, 0.02);
+  EXPECT_NEAR(flops("rnn_tanh_k1", Passes::forward) / flops("rnn_k1", Passes::forward), 0.25, 0.02);
   // 3 x 3 filters over 7 x 7 pixels leave 5 x 5; half precision has twice the published batch.
-  EXPECT_DOUBLE_EQ(flops("conv_k1", false), 2.0 * 262144 * 25 * 32 * 32 * 9);
+  EXPECT_DOUBLE_EQ(flops("conv_k1", Passes::forward), 2.0 * 262144 * 25 * 32 * 32 * 9);
 }
 
 TEST(PrimitivePredictions, TakeLongerForMore) {
@@ -58,7 +66,10 @@ TEST(PrimitivePredictions, AreHeldAgainstTheMemory) {
 TEST(PrimitivePredictions, AreRefusedByName) {
   expect_refused("gc200", {.name = "gemm_k9"}, "gemm_k9");
   expect_refused("gc200", {.name = "gemm_0x1x1"}, "gemm_0x1x1");
-  expect_refused("gc200", {.name = "gemm_64", .training = true}, "only published shapes are trained");
+  expect_refused("gc200", {.name = "conv_w7_h7_c3_n1_k4_fw3_fh3_p1x1_s1x1", .passes = Passes::both},
+                 "only published shapes are trained");
+  expect_refused("gc200", {.name = "relu_k1", .passes = Passes::gradients}, "forward pass");
+  expect_refused("gc200", {.name = "gru_k1", .passes = Passes::gradients}, "forward pass");
   expect_refused("gc200", {.name = "gemm_k1", .batch = 4}, "no batch");
   expect_refused("gc200", {.name = "gemm_k1", .units = 2}, "one device");
   expect_refused("groqchip", {.name = "gemm_k1", .precision = "f32"}, "f32");
@@ -96,6 +107,25 @@ TEST(PrimitiveRows, AreOfTheMachineAlone) {
   EXPECT_FALSE(rows.predict(0).value);
   const double milliseconds = rows.predict(1).value.value(), rate = rows.predict(2).value.value();
   EXPECT_NEAR(milliseconds * rate, 2.0 * 2560 * 2560 * 2560 * 1e-9, 1e-6);
+}
+
+TEST(PrimitiveRows, AreOfThePassThatTheyName) {
+  const PublishedTable table(
+      "id,source,place,workload,mode,machine,precision,metric,value,unit\n"
+      "a,s,p,conv_k2,infer,a100-40gb,fp16,step_time,1,ms\n"
+      "b,s,p,conv_k2,backward,a100-40gb,fp16,step_time,1,ms\n"
+      "c,s,p,conv_k2,train,a100-40gb,fp16,step_time,1,ms\n"
+      "d,s,p,gemm_131072,infer,a100-40gb,fp16,step_time,1,ms\n",
+      "rows");
+  ApplicationRows rows(table);
+  const double forward = rows.predict(0).value.value(), backward = rows.predict(1).value.value(),
+               both = rows.predict(2).value.value();
+  EXPECT_GT(backward, 1.5 * forward);
+  EXPECT_NEAR(forward + backward, both, 0.1 * both);
+  const RowPrediction large = rows.predict(3);
+  EXPECT_FALSE(large.value);
+  EXPECT_TRUE(large.memory_ends);
+  EXPECT_NE(large.reason.find("it takes 103 GB, and there are 40 GB"), std::string::npos) << large.reason;
 }
 
 }  // namespace

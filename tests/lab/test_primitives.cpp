@@ -5,13 +5,14 @@
 
 #include "superstep/base/error.h"
 #include "superstep/lab/bench/baseline.h"
-#include "superstep/lab/bench/lstm_reference.h"
 #include "superstep/lab/bench/primitive_bench.h"
 #include "superstep/lab/bench/primitive_check.h"
 #include "superstep/lab/bench/processes.h"
+#include "superstep/lab/bench/recurrent_reference.h"
 #include "superstep/lab/bench/self_check.h"
 #include "superstep/lab/bench/workload_bench.h"
 #include "tests/contains.h"
+#include "tests/expect_error.h"
 
 namespace superstep::lab {
 namespace {
@@ -50,14 +51,14 @@ TEST(Configurations, HalfPrecisionRunsTwiceTheBatch) {
 }
 
 TEST(Configurations, SweepsEndWhereMemoryDoes) {
-  for (const PrimitiveKind kind : {gemm, conv, relu, lstm}) {
-    const auto all = sweep(kind, 1e8, 4, true);
+  for (const PrimitiveKind kind : primitive_kinds()) {
+    const auto all = sweep(kind, 1e8, 4, Passes::both);
     ASSERT_GE(all.size(), 3U) << name_of(kind);
-    EXPECT_LE(tensor_bytes(all[all.size() - 2], 4, true), 1e8);
-    EXPECT_GT(tensor_bytes(all.back(), 4, true), 1e8);
-    EXPECT_EQ(sweep(kind, 1, 4, true).size(), 1U);
+    EXPECT_LE(tensor_bytes(all[all.size() - 2], 4, Passes::both), 1e8);
+    EXPECT_GT(tensor_bytes(all.back(), 4, Passes::both), 1e8);
+    EXPECT_EQ(sweep(kind, 1, 4, Passes::both).size(), 1U);
   }
-  EXPECT_EQ(sweep(gemm, 1e8, 4, true)[2].name, "gemm_256");
+  EXPECT_EQ(sweep(gemm, 1e8, 4, Passes::both)[2].name, "gemm_256");
 }
 
 TEST(Configurations, UnknownNamesAreRefusedWithTheNearest) {
@@ -85,30 +86,62 @@ Primitive small(PrimitiveKind kind) {
               .pad_width = 1,
               .pad_height = 0};
     case relu: return {.kind = relu, .name = "r", .width = 5, .height = 6, .channels = 3, .batch = 8};
-    case lstm: return {.kind = lstm, .name = "l", .batch = 4, .steps = 5, .inputs = 6, .hidden = 7};
+    case lstm:
+    case gru:
+    case rnn: return {.kind = kind, .name = "l", .batch = 4, .steps = 5, .inputs = 6, .hidden = 7};
   }
   return {};
 }
 
-class PrimitivesOn : public ::testing::TestWithParam<std::tuple<PrimitiveKind, const char*, bool>> {};
+class PrimitivesOn : public ::testing::TestWithParam<std::tuple<PrimitiveKind, const char*, Passes>> {};
 
 TEST_P(PrimitivesOn, TheProcessorAreRight) {
-  const auto [kind, precision, trains] = GetParam();
-  PrimitiveRun run(small(kind), {.precision = precision, .trains = trains}, "cpu", 2);
+  const auto [kind, precision, passes] = GetParam();
+  PrimitiveRun run(small(kind), {.precision = precision, .passes = passes}, "cpu", 2);
   const CheckReport report = check_primitive(run);
   EXPECT_LE(report.worst, 1);
   EXPECT_GE(report.checked, 24);
 }
 
 INSTANTIATE_TEST_SUITE_P(All, PrimitivesOn,
-                         ::testing::Combine(::testing::Values(gemm, conv, relu, lstm),
-                                            ::testing::Values("f32", "bf16"), ::testing::Bool()));
+                         ::testing::Combine(::testing::Values(gemm, conv, relu, lstm, gru, rnn),
+                                            ::testing::Values("f32", "bf16"),
+                                            ::testing::Values(Passes::forward, Passes::both)));
+INSTANTIATE_TEST_SUITE_P(Backward, PrimitivesOn,
+                         ::testing::Combine(::testing::Values(gemm, conv), ::testing::Values("f32", "bf16"),
+                                            ::testing::Values(Passes::gradients)));
+
+// What both passes take without the forward one.
+TEST(Primitives, HaveTheirGradientsAlone) {
+  for (const PrimitiveKind kind : {gemm, conv}) {
+    const PrimitiveRun both(small(kind), {.passes = Passes::both}, "cpu", 1),
+        forward(small(kind), {.passes = Passes::forward}, "cpu", 1),
+        gradients(small(kind), {.passes = Passes::gradients}, "cpu", 1);
+    EXPECT_THROW(gradients.output("y"), Error);
+    EXPECT_NEAR(gradients.summary().flops, both.summary().flops - forward.summary().flops,
+                0.01 * both.summary().flops)
+        << name_of(kind);
+    EXPECT_EQ(operations_factor(kind, Passes::gradients) + 1, operations_factor(kind, Passes::both));
+  }
+  for (const PrimitiveKind kind : {relu, lstm, gru, rnn})
+    expect_error(ErrorCode::unsupported, {"forward pass"},
+                 [&] { PrimitiveRun(small(kind), {.passes = Passes::gradients}, "cpu", 1); });
+}
+
+TEST(Primitives, HaveProductsOfAnyShape) {
+  const Primitive square = find_primitive(gemm, "gemm_1024"), any = find_primitive(gemm, "gemm_64x1760x2560");
+  EXPECT_EQ(std::tuple(square.m, square.n, square.k), std::tuple(1024, 1024, 1024));
+  EXPECT_EQ(std::tuple(any.m, any.n, any.k), std::tuple(64, 1760, 2560));
+  for (const char* const name : {"gemm_0", "gemm_", "gemm_1x2", "gemm_1x2x3x4", "gemm_99999999", "gemm_12a"})
+    EXPECT_THROW(find_primitive(gemm, name), Error) << name;
+}
 
 // The null target computes nothing: the check must see that.
 TEST(PrimitiveCheck, SeesWrongResults) {
-  for (const PrimitiveKind kind : {gemm, conv, relu, lstm})
-    for (const bool trains : {false, true}) {
-      PrimitiveRun run(small(kind), {.trains = trains}, "null", 1);
+  for (const PrimitiveKind kind : primitive_kinds())
+    for (const Passes passes : {Passes::forward, Passes::both, Passes::gradients}) {
+      if (passes == Passes::gradients && !has_gradients_alone(kind)) continue;
+      PrimitiveRun run(small(kind), {.passes = passes}, "null", 1);
       try {
         check_primitive(run);
         ADD_FAILURE() << name_of(kind);
@@ -118,11 +151,12 @@ TEST(PrimitiveCheck, SeesWrongResults) {
     }
 }
 
-TEST(PrimitiveCheck, TheLstmByDefinitionHasTheDerivativesOfItsForwardPass) {
-  for (const char* precision : {"f32", "bf16"}) {
-    PrimitiveRun run(small(lstm), {.precision = precision, .trains = true}, "reference", 1);
-    EXPECT_LE(check_primitive(run).worst, 1) << precision;
-  }
+TEST(PrimitiveCheck, TheLayersByDefinitionHaveTheDerivativesOfTheirForwardPass) {
+  for (const PrimitiveKind kind : {lstm, gru, rnn})
+    for (const char* precision : {"f32", "bf16"}) {
+      PrimitiveRun run(small(kind), {.precision = precision, .passes = Passes::both}, "reference", 1);
+      EXPECT_LE(check_primitive(run).worst, 1) << precision;
+    }
 }
 
 TEST(PrimitiveBench, RefusesWhatHasNoKernelAndSaysSo) {
@@ -217,7 +251,7 @@ TEST(Baseline, SaysWhetherTheMachineStayedTheSame) {
 }
 
 TEST(PrimitiveBench, ARowSaysWhereMemoryEnded) {
-  PrimitiveBenchSettings settings{.primitives = sweep(gemm, 1e6, 4, false),
+  PrimitiveBenchSettings settings{.primitives = sweep(gemm, 1e6, 4, Passes::forward),
                                   .modes = {"infer"},
                                   .memory_share = 1e-9,
                                   .whole_batches = true};

@@ -28,6 +28,36 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// Whoever launched this process: what it starts next is no rank of that run.
+TEST(Launchers, AreLeft) {
+  const std::pair<const char*, const char*> said[] = {{"OMPI_COMM_WORLD_RANK", "1"},
+                                                      {"OMPI_COMM_WORLD_SIZE", "4"},
+                                                      {"OMPI_COMM_WORLD_LOCAL_RANK", "1"},
+                                                      {"OMPI_COMM_WORLD_LOCAL_SIZE", "4"},
+                                                      {"MV2_COMM_WORLD_RANK", "1"},
+                                                      {"MV2_COMM_WORLD_SIZE", "4"},
+                                                      {"PMI_RANK", "1"},
+                                                      {"PMI_SIZE", "4"},
+                                                      {"PMIX_RANK", "1"},
+                                                      {"PMIX_NAMESPACE", "job"},
+                                                      {"SLURM_STEP_ID", "0"},
+                                                      {"SLURM_STEP_NUM_TASKS", "4"}};
+  std::vector<std::pair<const char*, std::string>> before;  // of whoever launched the test
+  for (const auto& [name, value] : said) {
+    if (const char* const kept = getenv(name)) before.emplace_back(name, kept);
+    setenv(name, value, 1);
+  }
+  EXPECT_EQ(run::launched_rank(), 1);
+  EXPECT_EQ(run::launched_size(), 4);
+  EXPECT_TRUE(run::launched_by_pmix());
+  run::leave_ranks();
+  EXPECT_EQ(run::launched_rank(), 0);
+  EXPECT_EQ(run::launched_size(), 1);
+  EXPECT_FALSE(run::launched_by_pmix());
+  for (const auto& [name, value] : said) EXPECT_EQ(getenv(name), nullptr) << name;
+  for (const auto& [name, value] : before) setenv(name, value.c_str(), 1);
+}
+
 class Ranks : public ::testing::Test {
  protected:
   void SetUp() override {

@@ -8,8 +8,9 @@
 #include <set>
 
 #include "superstep/base/error.h"
+#include "superstep/study/kept.h"
 #include "superstep/study/search/search.h"
-#include "tests/contains.h"
+#include "tests/expect_error.h"
 #include "tests/scratch.h"
 
 namespace superstep::study {
@@ -100,8 +101,12 @@ TEST(Halving, TrainsOneToTheEnd) {
   EXPECT_FALSE(last_promoted(trials, halving));
 }
 
-SearchStorage open(const ScratchFolder& folder, const std::string& what) {
-  return SearchStorage(folder / "search.db", "mlp", what, false);
+SearchStorage open(const ScratchFolder& folder, const std::string& epochs) {
+  return SearchStorage(folder / "search.db", {.name = "mlp",
+                                              .what = {{"what is trained", "mlp"}, {"--epochs", epochs}},
+                                              .higher_is_better = false,
+                                              .parameters = 3,
+                                              .rungs = 2});
 }
 
 TEST(SearchStorages, KeepTrialsAsTheyAre) {
@@ -109,7 +114,7 @@ TEST(SearchStorages, KeepTrialsAsTheyAre) {
   const std::vector<Parameter> parameters{parse_parameter("rate=1e-4..1e-2:log"),
                                           parse_parameter("batch=16,32"), parse_parameter("width=8..64")};
   {
-    SearchStorage storage = open(folder, "what");
+    SearchStorage storage = open(folder, "9");
     Trial trial = storage.add(parameters, {"0.001", "32", "10"});
     EXPECT_EQ(trial.number, 0);
     trial.qualities = {0.5};
@@ -123,7 +128,7 @@ TEST(SearchStorages, KeepTrialsAsTheyAre) {
     other.qualities = {std::nan("")};
     storage.update(other, 3);
   }
-  const std::vector<Trial> trials = open(folder, "what").trials();
+  const std::vector<Trial> trials = open(folder, "9").trials();
   ASSERT_EQ(trials.size(), 2U);
   EXPECT_EQ(trials[0].values, (std::vector<std::string>{"0.001", "32", "10"}));
   EXPECT_EQ(trials[0].state, TrialState::paused);
@@ -138,15 +143,79 @@ TEST(SearchStorages, KeepTrialsAsTheyAre) {
 
 TEST(SearchStorages, RefuseAnotherSearchByWhatItIs) {
   const ScratchFolder folder;
-  open(folder, "one");
-  try {
-    open(folder, "other");
-    FAIL();
-  } catch (const Error& error) {
-    EXPECT_TRUE(contains(error.what(), "holds another search")) << error.what();
-    EXPECT_TRUE(contains(error.what(), "one")) << error.what();
+  open(folder, "9");
+  expect_error(ErrorCode::invalid_argument, {"holds another search (--epochs: 9 there, 8.5 here)"},
+               [&] { open(folder, "8.5"); });
+  EXPECT_NO_THROW(open(folder, "9"));
+}
+
+// The file is open to Optuna, its dashboard and whoever writes SQLite.
+TEST(SearchStorages, RefuseTrialsThatTheSearchCannotHave) {
+  const ScratchFolder folder;
+  const std::vector<Parameter> parameters{parse_parameter("rate=1e-4..1e-2:log"),
+                                          parse_parameter("batch=16,32"), parse_parameter("width=8..64")};
+  {
+    SearchStorage storage = open(folder, "9");
+    Trial trial = storage.add(parameters, {"0.001", "32", "10"});
+    trial.qualities = {0.5};
+    trial.state = TrialState::paused;
+    storage.update(trial, 3);
   }
-  EXPECT_NO_THROW(open(folder, "one"));
+  const auto set = [&](const std::string& column, const std::string& value) {
+    record::Database database(folder / "search.db");
+    record::Statement(database, "update superstep_trials set \"" + column + "\" = ?").bind(value).run();
+  };
+  struct Damage {
+    const char *column, *value, *sound, *words;
+  };
+  for (const Damage& each : {Damage{"values", "not a list", R"(["0.001","32","10"])", "a list of values"},
+                             {"values", R"({"a":1})", R"(["0.001","32","10"])", "a list of values"},
+                             {"values", R"(["0.001"])", R"(["0.001","32","10"])", "1 values of 3"},
+                             {"values", "[]", R"(["0.001","32","10"])", "0 values of 3"},
+                             {"qualities", "0.5", "[0.5]", "a list of values"},
+                             {"qualities", "", "[0.5]", "a list of values"},
+                             {"qualities", "[0.5,0.4,0.3]", "[0.5]", "with 3 qualities"},
+                             {"qualities", "[]", "[0.5]", "with 0 qualities"},
+                             {"rung", "2", "0", "on rung 2, and there are 2"},
+                             {"rung", "-1", "0", "on rung -1"},
+                             {"state", "running", "paused", "running on rung 0 with 1 qualities"},
+                             {"state", "lost", "paused", "'lost'"}}) {
+    set(each.column, each.value);
+    expect_error(ErrorCode::bad_file, {"search.db", each.words}, [&] { open(folder, "9").trials(); });
+    set(each.column, each.sound);
+    EXPECT_EQ(open(folder, "9").trials().size(), 1U) << each.column;
+  }
+}
+
+TEST(SearchStorages, RefuseAQueueWithoutNames) {
+  const ScratchFolder folder;
+  open(folder, "9");
+  const auto fix = [&](const std::string& values) {
+    record::Database database(folder / "search.db");
+    database.execute("delete from trials; delete from trial_system_attributes", "write");
+    database.execute("insert into trials (trial_id, number, study_id, state) values (1, 0, 1, 'WAITING')",
+                     "write");
+    record::Statement(database, "insert into trial_system_attributes values (1, 1, 'fixed_params', ?)")
+        .bind(values)
+        .run();
+  };
+  fix(R"({"batch": "16", "rate": 0.001})");
+  const auto queued = open(folder, "9").queued();
+  ASSERT_TRUE(queued);
+  EXPECT_EQ(queued->values, (std::map<std::string, std::string>{{"batch", "16"}, {"rate", "0.001"}}));
+  for (const char* const damaged : {"[16]", "16", "{"}) {
+    fix(damaged);
+    expect_error(ErrorCode::bad_file, {"search.db", "trial 0"}, [&] { open(folder, "9").queued(); });
+  }
+}
+
+TEST(Failures, AreSaidInOneLine) {
+  const auto words = [](const std::string& message) { return failure_words(Error(ErrorCode::io, message)); };
+  EXPECT_EQ(
+      words("a process ended with 2:\n  superstep: note: slow\nsuperstep: error: no such file (look)\n"),
+      "no such file (look)");
+  EXPECT_EQ(words("a process ended with 137:\n  "), "a process ended with 137");
+  EXPECT_EQ(words("a process ended with 1:\n  killed\n by\n"), "a process ended with 1: killed by");
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "superstep/base/error.h"
+#include "superstep/base/text.h"
 #include "superstep/lab/validate/published.h"
 #include "superstep/page/page.h"
 #include "superstep/study/figures.h"
@@ -48,6 +49,9 @@ TEST(StudyFiles, AreRefusedByLine) {
       {with(good, "\"bench\"", "\"benches\""), "a.toml:11: with 'benches' is none of"},
       {with(good, "title = \"t\"", "title = 3"), "a.toml:1: title must be a text"},
       {with(good, "title = \"t\"", "title = "), "a.toml:1"},
+      {good + "gradient = \"forward:1\"\n", "gradient is of trainings"},
+      {with(good, "\"bench\"", "\"train\"") + "steps = 10\ngradient = \"revers\"\n", "revers"},
+      {good + "[plot]\nx = \"machine\"\n", "must be a column of numbers, or workload"},
       {"title = \"t\"\nshows = \"s\"\n", "cells is missing"}};
   for (const auto& [text, words] : wrong) {
     try {
@@ -128,6 +132,97 @@ TEST(Studies, PlanCommandsThatSayTheBatch) {
   ASSERT_EQ(plan.jobs.size(), 2U) << "cells of two machines share what is measured";
   EXPECT_EQ(plan.jobs[0].key, "bench-braggnn-mode-train-precision-f32-batch-16-nopeak");
   EXPECT_EQ(plan.measured[0].jobs, plan.measured[2].jobs);
+}
+
+// By the note of a cell, too: one model trained in several ways.
+TEST(Studies, TrainByNote) {
+  const std::string train = "[[measure]]\nwith = \"train\"\nsteps = 10\nseeds = 2\n";
+  const Study study = parse_study(
+      "title = \"t\"\nshows = \"s\"\n[[cells]]\nworkload = \"wallmodel\"\nmode = \"train\"\nmachine = "
+      "\"cpu\"\n"
+      "metric = \"mse\"\nunit = \"1\"\nnote = [\"exact\", \"random\", \"neither\"]\n" +
+          train + "note = [\"exact\"]\n" + train + "note = [\"random\"]\ngradient = \"forward:4\"\n",
+      "a.toml");
+  const Cells cells = cells_of(study);
+  ASSERT_EQ(cells.list.size(), 3U);
+  const Plan plan = plan_of(study, cells, 2);
+  ASSERT_EQ(plan.jobs.size(), 4U);
+  const auto has_gradient = [&](std::size_t cell) {
+    return std::ranges::find(plan.jobs[plan.measured[cell].jobs.at(0)].command, "forward:4") !=
+           plan.jobs[plan.measured[cell].jobs.at(0)].command.end();
+  };
+  EXPECT_FALSE(has_gradient(0));
+  EXPECT_TRUE(has_gradient(1));
+  EXPECT_TRUE(plan.measured[2].jobs.empty());
+}
+
+// In words that are computed from the figures: the least first, and whether the seeds tell them apart.
+TEST(Studies, SayWhatTrainingsCameTo) {
+  const Study study = parse_study(
+      "title = \"t\"\nshows = \"s\"\n[[cells]]\nworkload = \"wallmodel\"\nmode = \"train\"\nmachine = "
+      "\"cpu\"\n"
+      "metric = \"mse\"\nunit = \"1\"\nnote = [\"random\", \"exact\", \"mixed\"]\n",
+      "a.toml");
+  Report report{.study = study,
+                .cells = cells_of(study),
+                .plan = {},
+                .kept = {},
+                .predicted = std::vector<Figure>(3),
+                .measured = {},
+                .executed = std::vector<Figure>(3)};
+  const auto said = [&] {
+    std::string all;
+    for (const std::string& finding : findings_of(report)) all += finding + "\n";
+    return all;
+  };
+  report.measured = {{0.5, 0.4, 0.6, ""}, {0.1, 0.09, 0.12, ""}, {0.2, 0.15, 0.3, ""}};
+  EXPECT_TRUE(contains(
+      said(), "mse is least for exact (0.1); mixed has 2 times as much; random has 5 times as much."))
+      << said();
+  EXPECT_TRUE(contains(said(), "The seeds of each lie apart")) << said();
+  report.measured[2].high = 0.45;
+  EXPECT_TRUE(contains(said(), "The seeds do not tell apart: mixed and random.")) << said();
+  report.measured[0].value = report.measured[2].value = std::nullopt;
+  EXPECT_FALSE(contains(said(), "is least for")) << said();
+}
+
+// Primitives are held against the memory as models are, and a sweep of them says where it ends.
+TEST(Studies, SayWhereMemoryEnds) {
+  const Study study = parse_study(
+      "title = \"t\"\nshows = \"s\"\n[[cells]]\nworkload = [\"gemm_512\", \"gemm_2048\", \"gemm_8192\", "
+      "\"gemm_16384\", \"gemm_32768\"]\nmode = \"infer\"\nmachine = [\"groqchip\", \"gc200\", "
+      "\"a100-40gb\"]\nunits = "
+      "1\nprecision = \"fp16\"\nmetric = \"compute_rate\"\nunit = \"TFLOPS\"\n[plot]\nx = "
+      "\"workload\"\nseries "
+      "= \"machine\"\n",
+      "a.toml");
+  Report report{.study = study,
+                .cells = cells_of(study),
+                .plan = {},
+                .kept = {},
+                .predicted = predict(cells_of(study), 1),
+                .measured = {},
+                .executed = {}};
+  report.measured = report.executed = std::vector<Figure>(report.cells.list.size());
+  for (std::size_t i = 0; i < report.cells.list.size(); ++i) {
+    const Cell& cell = report.cells.list[i];
+    const std::int64_t extent = report.cells.position(cell, "workload");
+    // Three matrices in halves.
+    const double bytes = 3.0 * 2 * static_cast<double>(extent) * static_cast<double>(extent);
+    const std::string& machine = report.cells.text(cell, "machine");
+    const double memory = machine == "groqchip" ? 230e6 : machine == "gc200" ? 900e6 : 40e9;
+    EXPECT_EQ(report.predicted[i].memory_ends, bytes > memory) << extent << ": " << report.predicted[i].words;
+    EXPECT_EQ(report.predicted[i].value.has_value(), bytes <= memory);
+    const bool says = contains(report.predicted[i].words, "it takes " + format_bytes(bytes));
+    EXPECT_EQ(says, bytes > memory) << report.predicted[i].words;
+    EXPECT_FALSE(contains(report.predicted[i].words, "''")) << report.predicted[i].words;
+  }
+  std::string said;
+  for (const std::string& finding : findings_of(report)) said += finding + "\n";
+  EXPECT_TRUE(contains(said, "groqchip: memory ends behind extent 2048: extent 8192 does not fit")) << said;
+  EXPECT_TRUE(contains(said, "gc200: memory ends behind extent 8192: extent 16384 does not fit")) << said;
+  EXPECT_FALSE(contains(said, "a100-40gb: memory ends")) << said;
+  EXPECT_TRUE(contains(said, "extent from 512 to 32768")) << said;
 }
 
 // What a call before kept counts, unless it was given much less than now.

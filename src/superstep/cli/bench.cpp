@@ -19,6 +19,7 @@
 #include "superstep/cli/wing.h"
 #include "superstep/file/source/paths.h"
 #include "superstep/lab/bench/baseline.h"
+#include "superstep/lab/bench/configurations.h"
 #include "superstep/lab/bench/self_check.h"
 #include "superstep/lab/ranks/collective_bench.h"
 #include "superstep/lab/ranks/launch.h"
@@ -190,7 +191,8 @@ constexpr HeededOption heeded_options[] = {
 // A name may be a primitive's and a workload's: options decide which (shared/bench_run.cpp).
 unsigned kind_of(const std::string& what) {
   if (what.ends_with(".onnx")) return file;
-  const bool is_primitive = what == "gemm" || what == "conv" || what == "relu" || what == "lstm";
+  const bool is_primitive = std::ranges::any_of(
+      lab::primitive_kinds(), [&](lab::PrimitiveKind kind) { return what == lab::name_of(kind); });
   const bool is_workload =
       std::ranges::any_of(workload::workloads(), [&](const auto& known) { return known.name == what; });
   return (is_primitive ? primitive : 0u) | (is_workload || !is_primitive ? workload : 0u);
@@ -264,12 +266,15 @@ void bench(const Arguments& arguments) {
 
 void declare_what(CLI::App& command, Arguments& a) {
   command
-      .add_option("what", a.what,
-                  "gemm, conv, relu, lstm, workloads, .onnx files; all-reduce; gradients; serve and a "
-                  "server's URL; or data and a file or folder")
+      .add_option(
+          "what", a.what,
+          "gemm, conv, relu, lstm, gru, rnn; workloads, .onnx files; all-reduce; gradients; serve and a "
+          "server's URL; or data and a file or folder")
       ->required()
       ->delimiter(',');
-  command.add_option("--config", a.configs, "published configurations, by name, or all")
+  command
+      .add_option("--config", a.configs,
+                  "published configurations, by name, or all; of gemm any size, gemm_64x1760x2560")
       ->type_name("NAME,...")
       ->delimiter(',')
       ->capture_default_str();
@@ -281,7 +286,7 @@ void declare_what(CLI::App& command, Arguments& a) {
   command
       .add_option(
           "--mode", a.modes,
-          "train (forward and backward), infer (forward); of a model file: infer, where it is left out")
+          "train (forward and backward), infer (forward), backward (of gemm, conv); model files: infer")
       ->type_name("MODE,...")
       ->delimiter(',')
       ->capture_default_str();

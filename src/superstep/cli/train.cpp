@@ -23,6 +23,7 @@
 #include "superstep/cli/shared/outcome.h"
 #include "superstep/cli/shared/quality.h"
 #include "superstep/cli/shared/run_folder.h"
+#include "superstep/cli/train/declare.h"
 #include "superstep/cli/train/folded.h"
 #include "superstep/cli/train/rehearsal.h"
 #include "superstep/file/source/paths.h"
@@ -153,8 +154,8 @@ void settle_replicas(Arguments& arguments) {
   settings.replicas = 0;
 }
 
-void complete(Arguments& arguments) {
-  refuse_of_resumed(arguments);
+// What the words of the options say.
+void settle(Arguments& arguments) {
   settle_replicas(arguments);
   if (!arguments.memory_limit.empty())
     arguments.settings.memory_limit = number_of_bytes(arguments.memory_limit).value_or(0);
@@ -163,6 +164,11 @@ void complete(Arguments& arguments) {
   arguments.settings.augment = !arguments.no_augment;
   if (arguments.settings.replicas == 0) arguments.settings.replicas = thread_count();
   if (!arguments.until.empty()) arguments.settings.until = run::parse_until(arguments.until);
+}
+
+void complete(Arguments& arguments) {
+  refuse_of_resumed(arguments);
+  settle(arguments);
   if (!arguments.resume.empty())
     complete_resumed(arguments);
   else if (arguments.out.empty() && !arguments.no_out && !arguments.dry_run)
@@ -479,7 +485,7 @@ void refuse_ignored(const CLI::App& command, const Arguments& arguments) {
 
 }  // namespace
 
-void declare_train(CLI::App& command) {
+std::function<run::TrainSettings()> declare_training(CLI::App& command) {
   const auto arguments = std::make_shared<Arguments>();
   arguments->settings.replicas = 0;
   command
@@ -514,6 +520,13 @@ void declare_train(CLI::App& command) {
         command, {"--out", "--no-out", "--json", "--quiet", "--progress", "--explain", "--mllog"});
     train(*arguments);
   });
+  return [arguments] {
+    Arguments settled = *arguments;
+    settle(settled);
+    return settled.settings;
+  };
 }
+
+void declare_train(CLI::App& command) { declare_training(command); }
 
 }  // namespace superstep::cli

@@ -145,6 +145,12 @@ void add_grids(Collected& all, const Study& study) {
 
 }  // namespace
 
+std::int64_t Cells::position(const Cell& cell, std::string_view column) const {
+  if (column != "workload") return count(cell, column);
+  const std::optional<lab::Primitive> product = lab::product_named(text(cell, column));
+  return product && product->m == product->n && product->n == product->k ? product->m : 0;
+}
+
 Cells cells_of(const Study& study) {
   Collected all;
   add_table(all, lab::published_results());

@@ -28,6 +28,9 @@ struct Cells {
   std::int64_t count(const Cell& cell, std::string_view column) const {
     return table.integer(cell.row, column, 0);
   }
+  // Where it stands on an axis that is this column: of "workload" the extent of a square product
+  // ("gemm_1024"). 0: nowhere.
+  std::int64_t position(const Cell& cell, std::string_view column) const;
 };
 
 // Throws Error (invalid_argument) for a published row that nobody has, or a user's table that is wrong.

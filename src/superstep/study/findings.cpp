@@ -103,7 +103,7 @@ std::optional<Ends> ends_of(const Report& report, const std::vector<std::size_t>
   std::optional<Ends> ends;
   for (const std::size_t i : line) {
     const std::optional<double> y = value(report, i);
-    const auto x = static_cast<double>(report.cells.count(report.cells.list[i], report.study.drawing.x));
+    const auto x = static_cast<double>(report.cells.position(report.cells.list[i], report.study.drawing.x));
     if (!y || *y <= 0 || x <= 0) continue;
     if (!ends) ends = Ends{x, x, *y, *y};
     if (x < ends->x_first) ends->x_first = x, ends->first = *y;
@@ -130,7 +130,7 @@ std::map<std::string, std::vector<std::size_t>> lines_of(const Report& report) {
            (column == "units" && report.study.drawing.x == "replicas");
   });
   for (std::size_t i = 0; i < report.cells.list.size(); ++i)
-    if (report.cells.count(report.cells.list[i], report.study.drawing.x) > 0)
+    if (report.cells.position(report.cells.list[i], report.study.drawing.x) > 0)
       lines[label_of(report.cells, report.cells.list[i], others)].push_back(i);
   return lines;
 }
@@ -144,12 +144,6 @@ std::string disagreement(double published, double predicted) {
   if (of_predicted == 0) return " The prediction does not move with what is published.";
   return of_published == 0 ? " The prediction moves, and what is published does not."
                            : " The prediction moves the other way than what is published.";
-}
-
-std::string axis_words(const Report& report) {
-  std::string words = report.study.drawing.x;
-  std::ranges::replace(words, '_', ' ');
-  return words;
 }
 
 void of_lines(const Report& report, std::vector<std::string>& said) {
@@ -175,6 +169,67 @@ void of_lines(const Report& report, std::vector<std::string>& said) {
                     axis_words(report), shown->x_first, shown->x_last, join(words, "; "));
     if (ratios.size() == 2) sentence += disagreement(ratios[0], ratios[1]);
     said.push_back(sentence);
+  }
+}
+
+// Where a line ends because the next point does not fit; the cells of which that is said.
+std::set<std::size_t> of_memory(const Report& report, std::vector<std::string>& said) {
+  std::set<std::size_t> told;
+  const std::map<std::string, std::vector<std::size_t>> lines = lines_of(report);
+  for (const auto& [label, line] : lines) {
+    const Figure* first = nullptr;
+    std::int64_t last = 0, beyond = 0;
+    for (const std::size_t i : line) {
+      const Figure& figure = report.predicted[i];
+      const std::int64_t x = report.cells.position(report.cells.list[i], report.study.drawing.x);
+      if (figure.value) last = std::max(last, x);
+      if (figure.memory_ends && (!first || x < beyond)) first = &figure, beyond = x;
+    }
+    if (!first || last >= beyond) continue;
+    said.push_back(fmt::format("{}memory ends {}: {} {} {}.", lines.size() > 1 ? label + ": " : "",
+                               last > 0 ? fmt::format("behind {} {}", axis_words(report), last) : "at once",
+                               axis_words(report), beyond, first->words));
+    for (const std::size_t i : line)
+      if (report.predicted[i].memory_ends) told.insert(i);
+  }
+  return told;
+}
+
+// "reverse and forward, 4 directions": of neighbors in the order whose seeds lie among one another.
+std::string overlaps_of(const std::vector<std::pair<const Figure*, std::string>>& ordered) {
+  std::vector<std::string> pairs;
+  for (std::size_t i = 0; i + 1 < ordered.size(); ++i) {
+    const Figure &a = *ordered[i].first, &b = *ordered[i + 1].first;
+    if (a.high > 0 && b.high > 0 && a.high >= b.low)
+      pairs.push_back(ordered[i].second + " and " + ordered[i + 1].second);
+  }
+  return join(pairs, "; ");
+}
+
+// What trainings here came to beside one another, where nothing is published and no axis joins them.
+void of_qualities(const Report& report, const std::vector<std::string>& varying,
+                  std::vector<std::string>& said) {
+  if (!report.study.drawing.x.empty()) return;
+  std::map<std::string, std::vector<std::pair<const Figure*, std::string>>> by_metric;
+  for (std::size_t i = 0; i < report.cells.list.size(); ++i) {
+    const Cell& cell = report.cells.list[i];
+    const std::string& metric = report.cells.text(cell, "metric");
+    if (is_quality(metric) && !cell.published && report.measured[i].value && *report.measured[i].value > 0)
+      by_metric[metric].emplace_back(&report.measured[i], label_of(report.cells, cell, varying));
+  }
+  for (auto& [metric, ordered] : by_metric) {
+    if (ordered.size() < 2) continue;
+    std::ranges::stable_sort(ordered, {}, [](const auto& one) { return *one.first->value; });
+    std::vector<std::string> words;
+    for (std::size_t i = 1; i < ordered.size(); ++i)
+      words.push_back(fmt::format("{} has {:.3g} times as much", ordered[i].second,
+                                  *ordered[i].first->value / *ordered[0].first->value));
+    said.push_back(fmt::format("Measured here, {} is least for {} ({}); {}.", metric, ordered[0].second,
+                               number_words(*ordered[0].first->value), join(words, "; ")));
+    if (const std::string pairs = overlaps_of(ordered); !pairs.empty())
+      said.push_back("The seeds do not tell apart: " + pairs + ".");
+    else if (std::ranges::all_of(ordered, [](const auto& one) { return one.first->high > 0; }))
+      said.push_back("The seeds of each lie apart from those of the others.");
   }
 }
 
@@ -213,12 +268,12 @@ void of_the_model(const Report& report, const std::vector<std::string>& varying,
   }
 }
 
-// Reasons why figures are missing, each with how many cells it is of.
+// Reasons why figures are missing, each with how many cells it is of, but of those that are `told`.
 void of_what_is_missing(const char* what, const std::vector<Figure>& figures,
-                        std::vector<std::string>& said) {
+                        const std::set<std::size_t>& told, std::vector<std::string>& said) {
   std::map<std::string, std::size_t> reasons;
-  for (const Figure& figure : figures)
-    if (!figure.value && !figure.words.empty()) ++reasons[figure.words];
+  for (std::size_t i = 0; i < figures.size(); ++i)
+    if (!figures[i].value && !figures[i].words.empty() && !told.contains(i)) ++reasons[figures[i].words];
   for (const auto& [reason, count] : reasons)
     said.push_back(
         fmt::format("{}, {} of {}: {}.", what, count, counted(figures.size(), "cell", "cells"), reason));
@@ -232,6 +287,8 @@ std::vector<std::string> findings_of(const Report& report) {
   of_predictions(report, varying, said);
   of_order(report, varying, said);
   of_lines(report, said);
+  const std::set<std::size_t> told = of_memory(report, said);
+  of_qualities(report, varying, said);
   of_this_computer(report, varying, said);
   of_the_model(report, varying, said);
   const bool published =
@@ -240,8 +297,8 @@ std::vector<std::string> findings_of(const Report& report) {
     said.push_back(fmt::format(
         "{}: {}.", published ? "Not all is published in numbers" : "Nothing is published in numbers",
         report.study.unpublished));
-  of_what_is_missing("Not predicted", report.predicted, said);
-  of_what_is_missing("Not measured here", report.measured, said);
+  of_what_is_missing("Not predicted", report.predicted, told, said);
+  of_what_is_missing("Not measured here", report.measured, {}, said);
   return said;
 }
 

@@ -10,6 +10,7 @@
 #include "superstep/base/text.h"
 #include "superstep/machine/parse_toml.h"
 #include "superstep/machine/toml_text.h"
+#include "superstep/run/model.h"
 #include "superstep/study/built_in.h"
 #include "superstep/study/keys.h"
 #include "superstep/study/known.h"
@@ -75,11 +76,21 @@ std::vector<std::string> workloads_of(Keys& keys) {
   return names;
 }
 
+void require_gradient(Keys& keys, const Measure& measure) {
+  if (measure.way != Way::train) keys.refuse("gradient", "is of trainings: with = \"train\"");
+  try {
+    const run::Model any({.workload = "mlp", .gradient = measure.gradient});
+  } catch (const Error& error) {
+    keys.refuse("gradient", error.what());
+  }
+}
+
 Measure measure_of(Keys keys) {
   Measure measure;
   const std::string way = keys.one_of("with", ways, true);
   measure.way = static_cast<Way>(std::ranges::find(ways, way) - ways.begin());
   measure.workloads = workloads_of(keys);
+  measure.notes = keys.list("note");
   measure.why = keys.text("why", measure.way == Way::nothing);
   measure.workload = keys.text("instead");
   if (!measure.workload.empty() && !is_workload(measure.workload))
@@ -97,6 +108,8 @@ Measure measure_of(Keys keys) {
   measure.options = keys.list("options");
   for (const std::string& option : measure.options)
     if (option.find('=') == std::string::npos) keys.refuse("options", "must be a list of name=value");
+  measure.gradient = keys.text("gradient");
+  if (!measure.gradient.empty()) require_gradient(keys, measure);
   if (measure.way == Way::train && measure.steps == 0)
     keys.refuse("steps", "is missing: a training has so many");
   keys.refuse_others();
@@ -121,7 +134,9 @@ Drawing drawing_of(Keys keys) {
                   .log_x = keys.flag("log_x"),
                   .log_y = keys.flag("log_y")};
   const auto x = std::ranges::find(all_columns, drawing.x, &Column::name);
-  if (!drawing.x.empty() && !x->counts) keys.refuse("x", "must be a column of numbers");
+  if (!drawing.x.empty() && !x->counts && drawing.x != "workload")
+    keys.refuse("x",
+                "must be a column of numbers, or workload, of which square products (gemm_1024) have one");
   keys.refuse_others();
   return drawing;
 }

@@ -34,6 +34,7 @@ enum class Way { bench, train, scale, all_reduce, nothing, engine };  // engine:
 struct Measure {
   Way way = Way::bench;
   std::vector<std::string> workloads;  // whose cells; empty: all
+  std::vector<std::string> notes;      // of these the cells with such a note; empty: all
   std::string why;                     // why nothing is measured, or not what was published
   std::string workload;                // that is measured in place of the cell's; empty: its own
   std::string precision;               // f32, bf16; empty: by the cell's
@@ -44,6 +45,7 @@ struct Measure {
   double factor = 1;                       // from the quantity's unit to the cell's
   double least = 1;                        // seconds that one command takes at least
   std::vector<std::string> options;        // of the model, name=value
+  std::string gradient;  // of a training: transform/training/gradient_mode.h; empty: reverse
 };
 
 // What is executed on the machine model: cells of one of its chips.
@@ -66,7 +68,7 @@ struct Study {
   std::vector<std::string> published;  // ids of rows of data/published
   std::filesystem::path rows;          // a table of the user's own beside it; empty: none
   std::vector<Grid> grids;
-  std::vector<Measure> measures;  // the first that a cell's workload is named by, counts
+  std::vector<Measure> measures;  // the first that names a cell's workload and note counts
   std::vector<Execution> executions;
   Drawing drawing;
 };

@@ -15,14 +15,19 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-bool names(const std::vector<std::string>& workloads, const std::string& workload) {
-  return workloads.empty() || std::ranges::find(workloads, workload) != workloads.end();
+bool names(const std::vector<std::string>& those, const std::string& one) {
+  return those.empty() || std::ranges::find(those, one) != those.end();
 }
 
-template <class Part>
-const Part* part_of(const std::vector<Part>& parts, const std::string& workload) {
-  for (const Part& part : parts)
-    if (names(part.workloads, workload)) return &part;
+const Measure* measure_of(const Study& study, const std::string& workload, const std::string& note) {
+  for (const Measure& measure : study.measures)
+    if (names(measure.workloads, workload) && names(measure.notes, note)) return &measure;
+  return nullptr;
+}
+
+const Execution* execution_of(const Study& study, const std::string& workload) {
+  for (const Execution& execution : study.executions)
+    if (names(execution.workloads, workload)) return &execution;
   return nullptr;
 }
 
@@ -73,7 +78,7 @@ void add_model(Words& command, const std::string& workload, const Measure& measu
 Words bench_command(const std::string& workload, const std::string& mode, const Recipe& recipe,
                     const std::string& precision, bool with_peak) {
   Words command{"bench"};
-  if (const lab::Primitive* primitive = primitive_of(workload))
+  if (const std::optional<lab::Primitive> primitive = primitive_of(workload))
     command.insert(command.end(), {lab::name_of(primitive->kind), "--config", workload});
   else
     add_model(command, workload, *recipe.measure);
@@ -105,6 +110,7 @@ void add_trainings(Plan& plan, Recipe& recipe, const std::string& workload) {
     command.insert(command.end(), {"--precision", recipe.precision, "--seed", fmt::format("{}", seed)});
     if (recipe.batch > 0) command.insert(command.end(), {"--batch", fmt::format("{}", recipe.batch)});
     if (measure.samples > 0) command.insert(command.end(), {"--samples", fmt::format("{}", measure.samples)});
+    if (!measure.gradient.empty()) command.insert(command.end(), {"--gradient", measure.gradient});
     recipe.jobs.push_back(add(plan, {.key = {},
                                      .command = std::move(command),
                                      .way = Way::train,
@@ -161,7 +167,10 @@ std::string obstacle(const Cells& cells, const Cell& cell, Way way, int processo
 
 Recipe measured_recipe(Plan& plan, const Study& study, const Cells& cells, const Cell& cell, int processors) {
   const std::string& workload = cells.text(cell, "workload");
-  Recipe recipe{.jobs = {}, .measure = part_of(study.measures, workload), .precision = {}, .why = {}};
+  Recipe recipe{.jobs = {},
+                .measure = measure_of(study, workload, cells.text(cell, "note")),
+                .precision = {},
+                .why = {}};
   if (!recipe.measure) recipe.why = "the study measures nothing of it here";
   if (recipe.measure && recipe.measure->way == Way::nothing) recipe.why = recipe.measure->why;
   if (recipe.why.empty()) recipe.why = obstacle(cells, cell, recipe.measure->way, processors);
@@ -196,7 +205,7 @@ bool is_executable_metric(const std::string& metric) {
 Recipe executed_recipe(Plan& plan, const Study& study, const Cells& cells, const Cell& cell) {
   const std::string &workload = cells.text(cell, "workload"), &machine = cells.text(cell, "machine");
   Recipe recipe{.jobs = {}, .measure = nullptr, .precision = "f32", .why = {}};
-  const Execution* execution = part_of(study.executions, workload);
+  const Execution* execution = execution_of(study, workload);
   if (machine != "gc200" && machine != "bow" && machine != "gc2")
     recipe.why = "the engine executes IPUs alone";
   else if (!execution)

@@ -1,10 +1,11 @@
 #include "superstep/study/kept.h"
 
 #include <nlohmann/json.hpp>
+#include <string_view>
 
-#include "superstep/base/error.h"
 #include "superstep/base/file.h"
 #include "superstep/base/json.h"
+#include "superstep/base/text.h"
 #include "superstep/record/member.h"
 #include "superstep/record/result_json.h"
 
@@ -22,6 +23,22 @@ std::vector<std::string> texts_of(const nlohmann::json& json) {
 }
 
 }  // namespace
+
+std::string failure_words(const Error& error) {
+  constexpr std::string_view mark = "error: ", blank = " \t\r";
+  std::vector<std::string> said;
+  for (std::string line : split(error.message(), '\n')) {
+    const std::size_t at = line.find(mark);
+    if (at != std::string::npos) line.erase(0, at + mark.size());
+    line.erase(0, line.find_first_not_of(blank));
+    line.erase(line.find_last_not_of(blank) + 1);
+    if (at != std::string::npos && !line.empty()) return line;
+    if (!line.empty()) said.push_back(std::move(line));
+  }
+  std::string words = join(said, " ");  // of a process that was killed: how it ended
+  if (words.ends_with(':')) words.pop_back();
+  return words;
+}
 
 std::optional<Kept> KeptJobs::find(const Job& job, double seconds, double share) const {
   const std::filesystem::path file = file_of(job);
@@ -52,7 +69,8 @@ void KeptJobs::keep(const Job& job, const Kept& kept) const {
   nlohmann::json json{{"schema", schema},    {"words", kept.words}, {"seconds", kept.seconds},
                       {"share", kept.share}, {"results", results},  {"failure", nlohmann::json()}};
   if (!kept.failure.empty()) json["failure"] = kept.failure;
-  write_file_atomically(file_of(job), json.dump(1) + "\n");
+  write_file_atomically(file_of(job),
+                        json.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
 }
 
 }  // namespace superstep::study

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "superstep/base/error.h"
 #include "superstep/record/result.h"
 #include "superstep/study/jobs.h"
 
@@ -19,6 +20,9 @@ struct Kept {
   std::vector<record::Result> results;
   std::string failure;  // why there are none
 };
+
+// In one line why a command that was run in a process of its own failed: what it said, without its name.
+std::string failure_words(const Error& error);
 
 class KeptJobs {
  public:

@@ -26,16 +26,13 @@ const std::vector<std::string>& speeds() {
   return names;
 }
 
-constexpr lab::PrimitiveKind kinds[] = {lab::PrimitiveKind::gemm, lab::PrimitiveKind::conv,
-                                        lab::PrimitiveKind::relu, lab::PrimitiveKind::lstm};
-
 }  // namespace
 
 std::vector<std::string> names_of_workloads() {
   std::vector<std::string> names;
   for (const workload::Workload& workload : workload::workloads()) names.push_back(workload.name);
   for (const machine::Form& form : machine::public_set_ups().forms) names.push_back(form.name);
-  for (const lab::PrimitiveKind kind : kinds)
+  for (const lab::PrimitiveKind kind : lab::primitive_kinds())
     for (const lab::Primitive& primitive : lab::published_primitives(kind)) names.push_back(primitive.name);
   names.emplace_back("conv2d");
   return names;
@@ -56,7 +53,7 @@ std::vector<std::string> names_of_machines() {
 
 std::vector<std::string> known_values(std::string_view column) {
   if (column == "machine") return names_of_machines();
-  if (column == "mode") return {"train", "infer", "collective"};
+  if (column == "mode") return {"train", "infer", "backward", "collective"};
   if (column == "precision") return {"fp32", "tf32", "fp16", "bf16", "mixed", "amp", "16.16", "int8"};
   if (column == "framework")
     return {"pytorch", "tensorflow", "poplar", "popart", "onnx", "groqapi",
@@ -72,11 +69,9 @@ std::vector<std::string> known_values(std::string_view column) {
   return {};
 }
 
-const lab::Primitive* primitive_of(const std::string& name) {
-  for (const lab::PrimitiveKind kind : kinds)
-    for (const lab::Primitive& primitive : lab::published_primitives(kind))
-      if (primitive.name == name) return &primitive;
-  return nullptr;
+std::optional<lab::Primitive> primitive_of(const std::string& name) {
+  if (const lab::Primitive* const published = lab::published_primitive(name)) return *published;
+  return lab::product_named(name);
 }
 
 bool is_quality(const std::string& metric) {

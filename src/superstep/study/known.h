@@ -1,6 +1,7 @@
 // What cells may name: workloads, machines, metrics, forms of numbers; and the measure of each metric.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,8 +20,8 @@ std::vector<std::string> names_of_machines();
 // Empty: the name has no such value; else what may stand in the column. Any text in columns without a list.
 std::vector<std::string> known_values(std::string_view column);
 
-// The published shape of this name (lab/bench/configurations.h), null where it is none.
-const lab::Primitive* primitive_of(const std::string& name);
+// The published shape of this name, or the product (lab/bench/configurations.h); nothing where it is neither.
+std::optional<lab::Primitive> primitive_of(const std::string& name);
 
 // What comes of a training and not of its speed.
 bool is_quality(const std::string& metric);

@@ -53,7 +53,7 @@ page::Plot plot_of(const Report& report) {
   std::vector<Point> measured;
   for (std::size_t i = 0; i < report.cells.list.size(); ++i) {
     const Cell& cell = report.cells.list[i];
-    const auto x = static_cast<double>(report.cells.count(cell, report.study.drawing.x));
+    const auto x = static_cast<double>(report.cells.position(cell, report.study.drawing.x));
     if (x <= 0) continue;
     auto& line = lines[line_label(report, cell)];
     if (cell.published) line[0].push_back({x, *cell.published, 0, 0});
@@ -63,14 +63,13 @@ page::Plot plot_of(const Report& report) {
       measured.push_back({x, *figure.value, figure.low, figure.high});
   }
   page::Plot plot{.title = {},
-                  .x_label = report.study.drawing.x,
+                  .x_label = axis_words(report),
                   .y_label = unit_words(report),
                   .log_x = report.study.drawing.log_x,
                   .log_y = report.study.drawing.log_y,
                   .series = {},
                   .horizontal = {},
                   .vertical = {}};
-  std::ranges::replace(plot.x_label, '_', ' ');
   const auto add = [&](const std::string& label, const std::vector<Point>& points,
                        page::Series::Style style) {
     if (!points.empty()) plot.series.push_back(series_of(label, points, style));

@@ -30,7 +30,7 @@ Figure figure_of(lab::ApplicationRows& rows, const Cells& cells, const Cell& cel
   if (std::string why = refused(cells, cell); !why.empty()) return {.value = {}, .words = std::move(why)};
   try {
     const lab::RowPrediction found = rows.predict(cell.row);
-    return {found.value, found.low, found.high, found.reason};
+    return {found.value, found.low, found.high, found.reason, found.memory_ends};
   } catch (const Error& error) {
     return {.value = {}, .words = error.what()};
   }

@@ -14,6 +14,7 @@ struct Figure {
   std::optional<double> value;
   double low = 0, high = 0;  // 0: no interval
   std::string words;         // how it came about, or why there is none
+  bool memory_ends = false;  // there is none because it does not fit
   bool inside(double other) const { return high > 0 && low <= other && other <= high; }
 };
 

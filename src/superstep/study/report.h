@@ -26,6 +26,9 @@ std::vector<std::string> varying_columns(const Cells& cells);
 // What tells a cell from the others: "gc200, 512".
 std::string label_of(const Cells& cells, const Cell& cell, const std::vector<std::string>& varying);
 
+// What the drawing's axis is called: "micro batch", of square products "extent".
+std::string axis_words(const Report& report);
+
 // A finding in words a line: of the predictions, the order of machines, how a figure moves along the
 // drawing's axis, this computer, the machine model, and what is missing. All of it is computed.
 std::vector<std::string> findings_of(const Report& report);

@@ -43,13 +43,6 @@ Shares shares_of(const Study& study, const Plan& plan, double minutes) {
   return shares;
 }
 
-// The last line that a failed command wrote, without its program's name.
-std::string failure_words(const Error& error) {
-  for (const std::string& line : split(error.message(), '\n'))
-    if (const std::size_t at = line.find("error: "); at != std::string::npos) return line.substr(at + 7);
-  return error.message();
-}
-
 Kept done(const Job& job, const Shares& shares, int threads) {
   Kept kept{.words = job.words(shares.seconds, shares.share),
             .seconds = shares.seconds,

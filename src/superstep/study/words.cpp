@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <set>
 
@@ -37,6 +38,13 @@ std::vector<std::string> varying_columns(const Cells& cells) {
     if (are_told_apart(cells, fewer) || std::string_view(name) == "unit") varying = std::move(fewer);
   }
   return varying;
+}
+
+std::string axis_words(const Report& report) {
+  if (report.study.drawing.x == "workload") return "extent";
+  std::string words = report.study.drawing.x;
+  std::ranges::replace(words, '_', ' ');
+  return words;
 }
 
 std::string label_of(const Cells& cells, const Cell& cell, const std::vector<std::string>& varying) {

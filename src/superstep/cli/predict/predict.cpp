@@ -274,7 +274,8 @@ void predict_by_name(const Arguments& given, const CLI::App& command) {
                 "superstep bench gemm|conv|relu|lstm|all-reduce");
   predict_primitive(command, machine_of(given),
                     {.question = {.name = given.workload,
-                                  .training = command.count("--mode") > 0 && given.mode == "train",
+                                  .passes = command.count("--mode") > 0 ? lab::passes_named(given.mode)
+                                                                        : lab::Passes::forward,
                                   .precision = given.precision,
                                   .batch = batch,
                                   .units = given.chips.units},
@@ -293,13 +294,17 @@ LawQuestion law_question(const Arguments& given, const CLI::App& command) {
           .machine = given.machine,
           .stack = given.stack,
           .precision = given.precision,
-          .training = command.count("--mode") > 0 && given.mode == "train",
+          .training = command.count("--mode") > 0 && given.mode != "infer",
           .batch = given.micro_batch > 0 ? given.micro_batch : given.batch,
           .units = given.chips.units,
           .language = given.language};
 }
 
 void predict(const Arguments& given, const CLI::App& command) {
+  if (given.mode == "backward" && (!is_primitive(given.workload) || run::is_model_file(given.workload)))
+    throw Error(ErrorCode::invalid_argument,
+                "is of gemm and conv: the gradients of a model need its forward pass", "--mode backward",
+                "--mode train predicts both");
   const LawQuestion question = law_question(given, command);
   if (!run::is_model_file(given.workload) && law_answers(command, question))
     return predict_by_law(command, question);
@@ -386,8 +391,8 @@ void declare_predict(CLI::App& command) {
       .add_option("--stack", a->stack,
                   "the software that drives it, as the machine file names it: pytorch-eager, tensorflow, ...")
       ->type_name("NAME");
-  command.add_option("--mode", a->mode, "train or infer")
-      ->check(CLI::IsMember({"train", "infer"}))
+  command.add_option("--mode", a->mode, "train or infer; of a product or a convolution backward, too")
+      ->check(CLI::IsMember({"train", "infer", "backward"}))
       ->capture_default_str();
   command.add_option("--micro-batch", a->micro_batch, "samples that a unit takes at a time")
       ->check(count)

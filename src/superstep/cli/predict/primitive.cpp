@@ -28,13 +28,19 @@ std::string constants_words(const machine::Machine& machine) {
                      machine::cost_model(machine)->calibration());
 }
 
+const char* words_of(lab::Passes passes) {
+  return passes == lab::Passes::forward ? "forward"
+         : passes == lab::Passes::both  ? "forward and backward"
+                                        : "backward";
+}
+
 nlohmann::json config_of(const machine::Machine& machine, const PrimitiveCall& call,
                          const std::string& precision) {
   return {{"machine", machine.id()},
           {"machine_file", machine.file()},
           {"machine_digest", machine.digest()},
           {"stack", machine.stack() ? machine.stack()->name : ""},
-          {"mode", call.question.training ? "train" : "infer"},
+          {"mode", lab::name_of(call.question.passes)},
           {"precision", precision},
           {"coverage", 0.8},
           {"calibration", machine::cost_model(machine)->calibration()}};
@@ -62,9 +68,8 @@ std::vector<Metric> metrics_of(const machine::Prediction& prediction) {
 void print_primitive(const machine::Machine& machine, const PrimitiveCall& call,
                      const lab::PrimitivePrediction& found, const std::vector<Metric>& metrics) {
   const machine::Prediction& prediction = found.prediction;
-  fmt::print("predicted: {} ({}, {}) on {}, {}\n", call.question.name,
-             call.question.training ? "forward and backward" : "forward", found.shape, machine.name(),
-             found.precision);
+  fmt::print("predicted: {} ({}, {}) on {}, {}\n", call.question.name, words_of(call.question.passes),
+             found.shape, machine.name(), found.precision);
   if (call.explain) fmt::print("{}", operators_text(prediction));
   const auto line = [&](const char* title, const Metric& metric) {
     fmt::print("{:<21}{}\n", title,

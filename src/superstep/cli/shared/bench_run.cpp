@@ -46,8 +46,7 @@ bool is_workload(const std::string& name) {
 
 // A name that is a workload's, too, is one where the call says what primitives do not take.
 std::optional<lab::PrimitiveKind> kind_of(const BenchArguments& arguments, const std::string& name) {
-  for (const auto kind : {lab::PrimitiveKind::gemm, lab::PrimitiveKind::conv, lab::PrimitiveKind::relu,
-                          lab::PrimitiveKind::lstm})
+  for (const auto kind : lab::primitive_kinds())
     if (name == lab::name_of(kind) && (option_of_workloads(arguments).empty() || !is_workload(name)))
       return kind;
   return std::nullopt;
@@ -58,9 +57,10 @@ std::vector<lab::Primitive> sweep_of(const BenchArguments& arguments, lab::Primi
   std::size_t element = sizeof(double);
   for (const std::string& precision : arguments.precisions)
     element = std::min(element, size_in_bytes(lab::element_of(precision)));
-  const bool trains = std::ranges::find(arguments.modes, "infer") == arguments.modes.end();
+  lab::Passes least = lab::Passes::both;  // the smallest tensors: until none of the modes has room
+  for (const std::string& mode : arguments.modes) least = std::min(least, lab::passes_named(mode));
   const double share = memory_share / static_cast<double>(arguments.precisions.size());
-  return lab::sweep(kind, share * std::max(1e9, available_memory()), element, trains);
+  return lab::sweep(kind, share * std::max(1e9, available_memory()), element, least);
 }
 
 std::vector<lab::Primitive> primitives_of(const BenchArguments& arguments, lab::PrimitiveKind kind) {
@@ -303,8 +303,12 @@ void check_primitive(const BenchArguments& arguments, const std::string& what, l
 void check_bench(const BenchArguments& arguments) {
   if (arguments.format != "text") lab::find_writer(arguments.format);
   for (const std::string& mode : arguments.modes)
-    if (mode != "train" && mode != "infer")
-      throw Error(ErrorCode::invalid_argument, "there is no such mode", mode, "there are train and infer");
+    if (lab::passes_named(mode) == lab::Passes::gradients)
+      for (const std::string& what : arguments.what)
+        if (const auto kind = kind_of(arguments, what); !kind || !lab::has_gradients_alone(*kind))
+          throw Error(ErrorCode::invalid_argument,
+                      fmt::format("is of gemm and conv: the gradients of {} need its forward pass", what),
+                      "--mode backward", "--mode train makes both");
   for (const std::string& precision : arguments.precisions) lab::element_of(precision);
   for (const std::string& gradient : arguments.gradients) transform::gradient_mode_from_text(gradient);
   for (const std::string& load : arguments.loads) lab::load_pattern_from_name(load);

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
+#include <functional>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string_view>
@@ -16,14 +17,13 @@
 #include "superstep/cli/call/config_file.h"
 #include "superstep/cli/command.h"
 #include "superstep/cli/shared/outcome.h"
+#include "superstep/cli/train/declare.h"
 #include "superstep/run/model.h"
 #include "superstep/run/quality.h"
 #include "superstep/run/ranks/communicator.h"
 #include "superstep/run/user/user_model.h"
 
 namespace superstep::cli {
-
-void declare_train(CLI::App& command);
 
 namespace {
 
@@ -59,11 +59,27 @@ constexpr const char* examples =
     "Slurm array)\n"
     "that are given the same --out share the trials in its search.db, which Optuna reads too.";
 
+// Options whose values cannot be held against one another, and why.
+struct NotSearched {
+  std::string_view why;
+  std::vector<std::string_view> options;
+};
+const std::vector<NotSearched>& not_searched() {
+  static const std::vector<NotSearched> all{
+      {"says by what, or on which samples, trials are judged: it is the same for all",
+       {"--data", "--validation", "--validate", "--samples", "--metrics", "--scale", "--offset", "--crop",
+        "--skip-broken", "--allow-nan", "--tokenizer"}},
+      {"decides about the computer, not about what is learned",
+       {"--data-memory", "--data-threads", "--memory-limit", "--exchange", "--operators"}},
+      {"is of several ranks or devices, and a trial is trained by one process",
+       {"--batch-norm-span", "--shard"}}};
+  return all;
+}
+
 // Its options alone: what superstep train would say of the words.
 class TrainCall {
  public:
-  explicit TrainCall(std::vector<std::string> words) {
-    declare_train(app_);
+  explicit TrainCall(std::vector<std::string> words) : settings_(declare_training(app_)) {
     app_.name("train");
     app_.callback([] {});
     std::erase(words, "train");
@@ -71,14 +87,21 @@ class TrainCall {
     app_.parse(std::move(words));
   }
   std::string config() const { return config_text(app_, {"--out"}); }
+  run::TrainSettings settings() const { return settings_(); }
 
  private:
   CLI::App app_;
+  std::function<run::TrainSettings()> settings_;
 };
+
+std::string word_of(const study::Parameter& parameter, const std::string& value) {
+  return parameter.of_model ? fmt::format("--set={}={}", parameter.name, value)
+                            : fmt::format("--{}={}", parameter.name, value);
+}
 
 void refuse_value(const study::Parameter& parameter, const std::string& value, const std::string& workload) {
   try {
-    const TrainCall call({"train", workload, fmt::format("--{}={}", parameter.name, value)});
+    const TrainCall call({"train", workload, word_of(parameter, value)});
   } catch (const CLI::ParseError& error) {
     throw Error(ErrorCode::invalid_argument, fmt::format("{}: {}", value, error.what()),
                 "--set " + parameter.name, "superstep train --help says what it takes");
@@ -91,11 +114,21 @@ std::vector<std::string> names_of(const std::vector<OptionSpec>& options) {
   return names;
 }
 
+// Empty: it may be.
+std::string_view why_not_searched(std::string_view option) {
+  for (const NotSearched& kind : not_searched())
+    if (std::ranges::find(kind.options, option) != kind.options.end()) return kind.why;
+  return {};
+}
+
 // An option of superstep train, else one of the model.
 void place(study::Parameter& parameter, const CLI::App& command, const std::string& workload) {
   const std::string option = "--" + parameter.name;
   const bool own = std::ranges::find(own_options, std::string_view(option)) != own_options.end();
   if (!own && command.get_option_no_throw(option)) {
+    if (const std::string_view why = why_not_searched(option); !why.empty())
+      throw Error(ErrorCode::invalid_argument, std::string(why), "--set " + parameter.name,
+                  fmt::format("leave it away, or give {} for all trials", option));
     for (const std::string& value : parameter.extremes()) refuse_value(parameter, value, workload);
     return;
   }
@@ -103,10 +136,12 @@ void place(study::Parameter& parameter, const CLI::App& command, const std::stri
   if (!run::is_model_file(workload)) known = names_of(workload::find_workload(workload).options);
   parameter.of_model = std::ranges::find(known, parameter.name) != known.end();
   if (parameter.of_model) return;
-  for (const CLI::Option* each : command.get_options())
-    if (!each->get_lnames().empty() &&
-        std::ranges::find(own_options, "--" + each->get_lnames().front()) == own_options.end())
-      known.push_back(each->get_lnames().front());
+  for (const CLI::Option* each : command.get_options()) {
+    if (each->get_lnames().empty()) continue;
+    const std::string name = "--" + each->get_lnames().front();
+    if (std::ranges::find(own_options, name) == own_options.end() && why_not_searched(name).empty())
+      known.push_back(name.substr(2));
+  }
   throw Error(
       ErrorCode::invalid_argument,
       fmt::format("'{}' is no option of superstep train that a search may vary, and none of the model",
@@ -157,16 +192,12 @@ std::string first_or(const std::vector<std::string>& words, const std::string& o
   return words.empty() ? otherwise : words.front();
 }
 
-// The model that is searched for, for its metrics and the epochs of its recipe.
-run::Model model_of(const CLI::App& command, const std::string& workload) {
-  return run::Model({.workload = workload,
-                     .recipe = first_or(given(command, "--recipe"), ""),
-                     .shapes = given(command, "--shape"),
-                     .bounds = given(command, "--bound"),
-                     .loss = first_or(given(command, "--loss"), ""),
-                     .optimizer = first_or(given(command, "--optimizer"), "")});
+// A trial's model, for its metrics and the epochs of its recipe.
+run::Model model_of(std::vector<std::string> words) {
+  return run::Model(TrainCall(std::move(words)).settings());
 }
 
+// That trials are judged by.
 std::string metric_of(const Arguments& arguments, const run::Model& model) {
   if (!arguments.until.empty()) {
     const run::Until until = run::parse_until(arguments.until);
@@ -183,44 +214,68 @@ std::string metric_of(const Arguments& arguments, const run::Model& model) {
   return model.workload().metrics.front().name;
 }
 
+// The words of a trial that has the first of each parameter's extremes, but for one.
+std::vector<std::string> words_with(const study::SearchSettings& settings, std::size_t varied,
+                                    const std::string& value) {
+  std::vector<std::string> words{"train", settings.workload};
+  words.insert(words.end(), settings.base.begin(), settings.base.end());
+  for (std::size_t i = 0; i < settings.parameters.size(); ++i)
+    words.push_back(
+        word_of(settings.parameters[i], i == varied ? value : settings.parameters[i].extremes().front()));
+  return words;
+}
+
+// What no model can be made of, and what is judged by other metrics than the rest.
+void refuse_models(const study::SearchSettings& settings) {
+  for (std::size_t i = 0; i < settings.parameters.size(); ++i)
+    for (const std::string& value : settings.parameters[i].extremes()) {
+      const study::Parameter& parameter = settings.parameters[i];
+      try {
+        const run::Model model = model_of(words_with(settings, i, value));
+        if (parameter.of_model) model.as_described()(1);
+        if (run::higher_is_better(model.workload(), settings.metric) == settings.higher_is_better) continue;
+      } catch (const Error& error) {
+        throw Error(error.code(), fmt::format("{}: {}", value, error.what()), "--set " + parameter.name,
+                    "what a trial could not have is not searched");
+      }
+      throw Error(ErrorCode::invalid_argument,
+                  fmt::format("{}: {} is better the other way there", value, settings.metric),
+                  "--set " + parameter.name);
+    }
+}
+
 study::SearchSettings settings_of(const Arguments& arguments, const CLI::App& command) {
   const std::string workload = first_or(given(command, "workload"), "");
-  const run::Model model = model_of(command, workload);
   study::SearchSettings settings{.workload = workload,
                                  .base = base_of(command),
                                  .parameters = parameters_of(arguments, command, workload),
                                  .trials = arguments.trials,
                                  .minutes = arguments.minutes,
                                  .until = {},
-                                 .metric = metric_of(arguments, model),
-                                 .epochs = arguments.epochs > 0 ? arguments.epochs : model.settings().epochs,
+                                 .metric = {},
+                                 .epochs = arguments.epochs,
                                  .halving = {},
                                  .out = arguments.out.empty()
                                             ? fs::path("search-" + fs::path(workload).stem().string())
                                             : fs::path(arguments.out),
                                  .threads = thread_count(),
                                  .config_of = [](const auto& words) { return TrainCall(words).config(); }};
+  const run::Model model = model_of(words_with(settings, 0, settings.parameters.front().extremes().front()));
+  if (settings.epochs <= 0) settings.epochs = model.settings().epochs;
+  settings.metric = metric_of(arguments, model);
   if (!arguments.until.empty()) settings.until = run::parse_until(arguments.until);
   settings.higher_is_better = run::higher_is_better(model.workload(), settings.metric);
+  refuse_models(settings);
   settings.halving = study::halving_of(settings.epochs, arguments.least_epochs, arguments.keep_one_in);
   const std::vector<std::string> seed = given(command, "--seed");
   if (!seed.empty()) settings.seed = std::strtoull(seed.front().c_str(), nullptr, 10);
   return settings;
 }
 
-// A trial is trained by a process of its own, which is no rank of this one's run.
-void leave_ranks() {
-  for (const char* const name :
-       {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK",
-        "OMPI_COMM_WORLD_LOCAL_SIZE", "MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_SIZE", "PMI_RANK", "PMI_SIZE",
-        "PMIX_RANK", "PMIX_NAMESPACE", "SLURM_STEP_ID", "SLURM_STEP_NUM_TASKS"})
-    ::unsetenv(name);
-}
-
 void run_search(const Arguments& arguments, const CLI::App& command) {
   const bool first = run::launched_rank() == 0;
   const study::SearchSettings settings = settings_of(arguments, command);
-  leave_ranks();
+  run::leave_ranks();  // a trial is trained by a process of its own, which is no rank of this one's run
   const StopNote note(
       fmt::format("go on with the same command: what is in {} is not done again", settings.out.string()));
   const study::SearchReport report = study::search(settings);
@@ -239,6 +294,7 @@ void run_search(const Arguments& arguments, const CLI::App& command) {
   result.details["report"] = study::json_of(report);
   result.folder = settings.out.string();
   write_result(result);
+  report.require_best();
 }
 
 void take_own_options(CLI::App& command, Arguments& a) {
@@ -287,7 +343,7 @@ void take_own_options(CLI::App& command, Arguments& a) {
 
 void declare_search(CLI::App& command) {
   const auto arguments = std::make_shared<Arguments>();
-  declare_train(command);
+  declare_training(command);
   take_own_options(command, *arguments);
   command.footer(examples);
   command.callback([arguments, &command] { run_search(*arguments, command); });

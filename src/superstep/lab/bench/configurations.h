@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -12,7 +13,12 @@
 
 namespace superstep::lab {
 
-enum class PrimitiveKind { gemm, conv, relu, lstm };
+enum class PrimitiveKind { gemm, conv, relu, lstm, gru, rnn };
+std::span<const PrimitiveKind> primitive_kinds();
+
+// A layer over a sequence, and how many products with its input and its state a step of it has.
+bool is_recurrent(PrimitiveKind kind);
+std::int64_t gates_of(PrimitiveKind kind);
 
 // One shape. Members that a kind does not have are 0.
 struct Primitive {
@@ -20,20 +26,32 @@ struct Primitive {
   std::string name;
   std::int64_t m = 0, n = 0, k = 0;                  // gemm: [m, k] x [k, n]
   std::int64_t width = 0, height = 0, channels = 0;  // conv, relu
-  std::int64_t batch = 0;                            // conv, relu, lstm; that of single precision
+  std::int64_t batch = 0;                            // of all but gemm; that of single precision
   std::int64_t filters = 0, filter_width = 0, filter_height = 0, pad_width = 0, pad_height = 0;  // conv
-  std::int64_t steps = 0, inputs = 0, hidden = 0;                                                // lstm
+  std::int64_t steps = 0, inputs = 0, hidden = 0;                                                // recurrent
 };
 
 const char* name_of(PrimitiveKind kind);  // "gemm"
 
 // The published shapes of one kind, in the tables' order.
 std::span<const Primitive> published_primitives(PrimitiveKind kind);
-const Primitive& find_primitive(PrimitiveKind kind, std::string_view name);  // throws Error, nearest name
+// The published one of this name, of any kind; null where it is none.
+const Primitive* published_primitive(std::string_view name);
+// "gemm_1024" (square) or "gemm_64x1760x2560" (m x n x k); nothing for other names.
+std::optional<Primitive> product_named(std::string_view name);
+// One of either. Throws Error (invalid_argument), nearest name.
+Primitive find_primitive(PrimitiveKind kind, std::string_view name);
 
-// Doubling sizes of a sweep: gemm n x n x n; conv, relu and lstm grow in the batch. The last is the first
+// Which passes are made. The gradients alone are those by the data and by the weights, where they need
+// nothing that the forward pass computes: of products and convolutions.
+enum class Passes { forward, gradients, both };
+bool has_gradients_alone(PrimitiveKind kind);
+const char* name_of(Passes passes);          // "infer", "backward", "train"
+Passes passes_named(std::string_view mode);  // throws Error (invalid_argument)
+
+// Doubling sizes of a sweep: gemm n x n x n; the others grow in the batch. The last is the first
 // whose tensors need more than `most_bytes`: it shows where memory ended.
-std::vector<Primitive> sweep(PrimitiveKind kind, double most_bytes, std::size_t element_bytes, bool trains);
+std::vector<Primitive> sweep(PrimitiveKind kind, double most_bytes, std::size_t element_bytes, Passes passes);
 
 // The samples that are split over threads: rows m of a product, images or sequences otherwise.
 std::int64_t batch_of(const Primitive& primitive);
@@ -51,12 +69,12 @@ std::int64_t conv_out(std::int64_t in, std::int64_t filter, std::int64_t pad);  
 double corrected_flops(const Primitive& primitive);
 double printed_flops(const Primitive& primitive);
 
-// Forward and backward over forward alone: the gradients by data and by weights each cost as much as the
-// forward pass; ReLU has one of them.
-double training_factor(PrimitiveKind kind);
+// The operations of these passes over those of the forward pass: the gradients by data and by weights each
+// cost as much as it; ReLU has one of them.
+double operations_factor(PrimitiveKind kind, Passes passes);
 
-// Bytes of inputs, outputs and weights, and of their gradients where it trains.
-double tensor_bytes(const Primitive& primitive, std::size_t element_bytes, bool trains);
+// Bytes of inputs, outputs and weights, and of their gradients.
+double tensor_bytes(const Primitive& primitive, std::size_t element_bytes, Passes passes);
 
 nlohmann::json parameters_of(const Primitive& primitive);
 

@@ -30,26 +30,26 @@ struct Entry {
   std::optional<Measurement> measurement = {};
 };
 
-std::string mode_of(const Entry& entry) { return entry.options.trains ? "train" : "infer"; }
+std::string mode_of(const Entry& entry) { return name_of(entry.options.passes); }
 
 // The largest batch whose tensors fit, halving from what is wanted.
 std::int64_t fitting_batch(const Primitive& primitive, std::int64_t wanted, std::size_t element_bytes,
-                           bool trains, double bytes) {
+                           Passes passes, double bytes) {
   std::int64_t batch = wanted;
-  while (batch > 1 && tensor_bytes(with_batch(primitive, batch), element_bytes, trains) > bytes) batch /= 2;
+  while (batch > 1 && tensor_bytes(with_batch(primitive, batch), element_bytes, passes) > bytes) batch /= 2;
   return batch;
 }
 
 Entry make_entry(const PrimitiveBenchSettings& settings, const Primitive& primitive,
-                 const std::string& precision, bool trains) {
+                 const std::string& precision, Passes passes) {
   const std::size_t bytes = size_in_bytes(element_of(precision));
   const std::int64_t wanted = settings.batch > 0 ? settings.batch : batch_at(primitive, bytes);
   const double free = available_memory();
   const double share = settings.memory_share / static_cast<double>(settings.precisions.size());
   const bool halve = free > 0 && !settings.whole_batches;
-  const std::int64_t batch = halve ? fitting_batch(primitive, wanted, bytes, trains, share * free) : wanted;
-  Entry entry{with_batch(primitive, batch), {.precision = precision, .trains = trains}, wanted};
-  if (const double needed = tensor_bytes(entry.primitive, bytes, trains); free > 0 && needed > share * free)
+  const std::int64_t batch = halve ? fitting_batch(primitive, wanted, bytes, passes, share * free) : wanted;
+  Entry entry{with_batch(primitive, batch), {.precision = precision, .passes = passes}, wanted};
+  if (const double needed = tensor_bytes(entry.primitive, bytes, passes); free > 0 && needed > share * free)
     entry.refusal =
         fmt::format("memory ends: its tensors take {}, {:.0f} % of the {} that are free are {}",
                     format_bytes(needed), 100 * share, format_bytes(free), format_bytes(share * free));
@@ -113,7 +113,7 @@ void time_all(std::vector<Entry>& entries, const Protocol& protocol) {
 }
 
 double flops_of(const Entry& entry, double (*count)(const Primitive&)) {
-  return count(entry.primitive) * (entry.options.trains ? training_factor(entry.primitive.kind) : 1);
+  return count(entry.primitive) * operations_factor(entry.primitive.kind, entry.options.passes);
 }
 
 void add_rates(record::Result& result, const Entry& entry, const MachinePeak& peak) {
@@ -131,7 +131,7 @@ void add_rates(record::Result& result, const Entry& entry, const MachinePeak& pe
     result.quantities.back().statistic = "best";
   }
   const std::size_t element = size_in_bytes(element_of(entry.options.precision));
-  const double bytes = tensor_bytes(entry.primitive, element, entry.options.trains);
+  const double bytes = tensor_bytes(entry.primitive, element, entry.options.passes);
   result.quantities.push_back(rate_quantity("bandwidth", bytes, "B/s", measured));
   if (peak.copy_bandwidth > 0)
     result.quantities.push_back(
@@ -176,7 +176,7 @@ record::Result to_result(const Entry& entry, const PrimitiveBenchSettings& setti
   result.add("first_step_time", entry.measurement->first_call, "s");
   result.add("memory_peak",
              tensor_bytes(entry.primitive, size_in_bytes(element_of(entry.options.precision)),
-                          entry.options.trains) +
+                          entry.options.passes) +
                  static_cast<double>(plan.bytes_in_all()),
              "B");
   if (settings.energy)
@@ -222,7 +222,7 @@ std::vector<record::Result> bench_primitives(const PrimitiveBenchSettings& setti
     for (const std::string& mode : settings.modes) {
       std::vector<Entry> entries;
       for (const std::string& precision : settings.precisions) {
-        entries.push_back(make_entry(settings, primitive, precision, mode == "train"));
+        entries.push_back(make_entry(settings, primitive, precision, passes_named(mode)));
         prepare(entries.back(), settings);
       }
       for (int round = 0; round < settings.repeat; ++round) time_all(entries, settings.protocol);

@@ -17,7 +17,7 @@ namespace superstep::lab {
 struct PrimitiveBenchSettings {
   std::vector<Primitive> primitives;
   std::vector<std::string> precisions{"f32"};
-  std::vector<std::string> modes{"train", "infer"};  // forward and backward; forward alone
+  std::vector<std::string> modes{"train", "infer"};  // of name_of(Passes)
   std::int64_t batch = 0;  // 0: the configuration's own, twice that in half precision
   std::string target = "cpu";
   int threads = 1;

@@ -7,7 +7,7 @@
 
 #include "superstep/base/error.h"
 #include "superstep/base/random.h"
-#include "superstep/lab/bench/lstm_reference.h"
+#include "superstep/lab/bench/recurrent_reference.h"
 
 namespace superstep::lab {
 namespace {
@@ -40,12 +40,17 @@ class Checker {
       case PrimitiveKind::gemm: check_product(); break;
       case PrimitiveKind::conv: check_convolution(); break;
       case PrimitiveKind::relu: check_rectifier(); break;
-      case PrimitiveKind::lstm: check_recurrent(); break;
+      case PrimitiveKind::lstm:
+      case PrimitiveKind::gru:
+      case PrimitiveKind::rnn: check_recurrent(); break;
     }
     return report_;
   }
 
  private:
+  bool has_y() const { return run_.options().passes != Passes::gradients; }
+  bool has_gradients() const { return run_.options().passes != Passes::forward; }
+
   std::int64_t draw(std::int64_t below) {
     return static_cast<std::int64_t>(random_.below(static_cast<std::uint64_t>(below)));
   }
@@ -68,14 +73,15 @@ class Checker {
   }
 
   void check_product() {
-    const Tensor &x = run_.input("x"), &y = run_.output("y"), w = run_.weights("weights");
-    for (int t = 0; t < outputs_checked; ++t) {
+    const Tensor &x = run_.input("x"), w = run_.weights("weights");
+    for (int t = 0; has_y() && t < outputs_checked; ++t) {
+      const Tensor& y = run_.output("y");
       const std::int64_t i = draw(p_.m), j = draw(p_.n);
       Sum sum;
       for (std::int64_t k = 0; k < p_.k; ++k) sum.add(x.at(i * p_.k + k), w.at(k * p_.n + j));
       compare(y.at(i * p_.n + j), sum, fmt::format("y[{}, {}]", i, j));
     }
-    if (run_.options().trains) check_product_gradients(x, w);
+    if (has_gradients()) check_product_gradients(x, w);
   }
 
   void check_product_gradients(const Tensor& x, const Tensor& w) {
@@ -106,8 +112,9 @@ class Checker {
   }
 
   void check_convolution() {
-    const Tensor &x = run_.input("x"), &y = run_.output("y"), w = run_.weights("weights");
-    for (int t = 0; t < outputs_checked; ++t) {
+    const Tensor &x = run_.input("x"), w = run_.weights("weights");
+    for (int t = 0; has_y() && t < outputs_checked; ++t) {
+      const Tensor& y = run_.output("y");
       const std::int64_t n = draw(p_.batch), f = draw(p_.filters), oh = draw(out_height()),
                          ow = draw(out_width());
       Sum sum;
@@ -118,7 +125,7 @@ class Checker {
               sum.add(x.at(at), w.at(w_at(f, c, h, v)));
       compare(y.at(y_at(n, f, oh, ow)), sum, fmt::format("y[{}, {}, {}, {}]", n, f, oh, ow));
     }
-    if (!run_.options().trains) return;
+    if (!has_gradients()) return;
     for (int t = 0; t < outputs_checked; ++t) check_image_gradient(w);
     for (int t = 0; t < weights_checked; ++t) check_filter_gradient(x);
   }
@@ -150,11 +157,11 @@ class Checker {
   }
 
   void check_rectifier() {
-    const Tensor &x = run_.input("x"), &y = run_.output("y");
+    const Tensor& x = run_.input("x");
     for (int t = 0; t < 40 * outputs_checked; ++t) {
       const std::int64_t i = draw(x.element_count());
-      compare(y.at(i), {std::max(0.0, x.at(i)), 1}, fmt::format("y({})", i));
-      if (!run_.options().trains) continue;
+      if (has_y()) compare(run_.output("y").at(i), {std::max(0.0, x.at(i)), 1}, fmt::format("y({})", i));
+      if (!has_gradients()) continue;
       const double dy = x.at(i) > 0 ? run_.input("dy").at(i) : 0;
       compare(run_.output("dx").at(i), {dy, 1}, fmt::format("dx({})", i));
     }
@@ -162,19 +169,20 @@ class Checker {
 
   void check_recurrent() {
     const std::int64_t sample = draw(p_.batch);
-    const LstmReference reference(p_, run_.weights("w"), run_.weights("r"));
-    const LstmSample x = reference.sample_of(run_.input("x"), sample);
+    const RecurrentReference reference(p_, run_.weights("w"), run_.weights("r"));
+    const RecurrentSample x = reference.sample_of(run_.input("x"), sample);
     const std::vector<double> expected = reference.forward(x);
     const std::int64_t first = sample * p_.steps * p_.hidden;
     for (std::size_t i = 0; i < expected.size(); ++i)
       compare(run_.output("y").at(first + static_cast<std::int64_t>(i)), {expected[i], 1},
               fmt::format("y({})", i));
-    if (run_.options().trains) check_recurrent_gradients(reference, x, sample);
+    if (has_gradients()) check_recurrent_gradients(reference, x, sample);
   }
 
   // (L(x + e v) - L(x - e v)) / 2e = v . dx with L = dy . y; the same for both weights, with dy of one
   // sample.
-  void check_recurrent_gradients(const LstmReference& reference, const LstmSample& x, std::int64_t sample) {
+  void check_recurrent_gradients(const RecurrentReference& reference, const RecurrentSample& x,
+                                 std::int64_t sample) {
     run_.keep_dy_of(sample);
     run_.call();
     const Tensor& dy = run_.input("dy");
@@ -182,13 +190,13 @@ class Checker {
     for (std::size_t i = 0; i < cotangent.size(); ++i)
       cotangent[i] = dy.at(sample * p_.steps * p_.hidden + static_cast<std::int64_t>(i));
     const Tensor dw = run_.weights("w.gradient"), dr = run_.weights("r.gradient");
-    for (const auto& [name, by] : {std::pair{"dx", LstmReference::By::x},
-                                   {"dw", LstmReference::By::w},
-                                   {"dr", LstmReference::By::r}}) {
+    for (const auto& [name, by] : {std::pair{"dx", RecurrentReference::By::x},
+                                   {"dw", RecurrentReference::By::w},
+                                   {"dr", RecurrentReference::By::r}}) {
       const std::vector<double> direction = reference.direction(by, random_.next_u64());
       const double expected = reference.directional_derivative(x, by, direction, cotangent);
-      const bool input = by == LstmReference::By::x;
-      const Tensor& gradient = input ? run_.output("dx") : by == LstmReference::By::w ? dw : dr;
+      const bool input = by == RecurrentReference::By::x;
+      const Tensor& gradient = input ? run_.output("dx") : by == RecurrentReference::By::w ? dw : dr;
       const std::int64_t first = input ? sample * p_.steps * p_.inputs : 0;
       const double scale = input ? 1 : run_.gradient_scale();
       Sum sum;

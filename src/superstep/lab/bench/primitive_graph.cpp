@@ -16,6 +16,7 @@
 #include "superstep/op/product/convolution.h"
 #include "superstep/op/product/matmul.h"
 #include "superstep/op/sequence/recurrent.h"
+#include "superstep/transform/passes.h"
 #include "superstep/transform/training/differentiate.h"
 
 namespace superstep::lab {
@@ -40,8 +41,11 @@ class PrimitiveGraph {
   graph::Graph build() {
     b_.set_name(p_.name);
     const Var y = forward();
-    if (options_.trains) backward(y);
-    b_.output("y", y);
+    if (options_.passes != Passes::forward) backward(y);
+    if (options_.passes != Passes::gradients)
+      b_.output("y", y);
+    else
+      transform::eliminate_dead(graph_);  // the forward pass, which no gradient of these needs
     return std::move(graph_);
   }
 
@@ -67,7 +71,9 @@ class PrimitiveGraph {
       case PrimitiveKind::gemm: return product();
       case PrimitiveKind::conv: return convolution();
       case PrimitiveKind::relu: return op::relu(image());
-      case PrimitiveKind::lstm: return recurrent();
+      case PrimitiveKind::lstm:
+      case PrimitiveKind::gru:
+      case PrimitiveKind::rnn: return recurrent();
     }
     return {};
   }
@@ -89,11 +95,14 @@ class PrimitiveGraph {
   }
 
   Var recurrent() {
-    const std::int64_t gates = 4 * p_.hidden;
+    const std::int64_t gates = gates_of(p_.kind) * p_.hidden;
     const Var x = input({p_.batch, p_.steps, p_.inputs});
     const Var w = parameter("w", {1, gates, p_.inputs}, p_.inputs);
     const Var r = parameter("r", {1, gates, p_.hidden}, p_.hidden);
-    const Var y = op::lstm(x, w, r, {}, {}, {}, {.batch_first = true}).y;
+    const Var y = p_.kind == PrimitiveKind::lstm ? op::lstm(x, w, r, {}, {}, {}, {.batch_first = true}).y
+                  : p_.kind == PrimitiveKind::gru
+                      ? op::gru(x, w, r, {}, {}, {.linear_before_reset = true, .batch_first = true}).y
+                      : op::rnn(x, w, r, {}, {}, {.batch_first = true}).y;
     return op::reshape(y, {p_.batch, p_.steps, p_.hidden});
   }
 
@@ -121,9 +130,12 @@ class PrimitiveGraph {
 };
 
 void check(const Primitive& primitive, const PrimitiveOptions& options) {
+  if (options.passes == Passes::gradients && !has_gradients_alone(primitive.kind))
+    throw Error(ErrorCode::unsupported, "its gradients need what its forward pass computes", primitive.name,
+                "use --mode train, which makes both");
   if (!is_integer(element_of(options.precision))) return;
   const bool has = primitive.kind == PrimitiveKind::gemm || primitive.kind == PrimitiveKind::conv;
-  if (has && !options.trains) return;
+  if (has && options.passes == Passes::forward) return;
   throw Error(ErrorCode::unsupported,
               has ? "training in int8 is not a thing"
                   : fmt::format("there is no {} in int8", name_of(primitive.kind)),

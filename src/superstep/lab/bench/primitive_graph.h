@@ -6,8 +6,11 @@
 //   gemm   x [m, k], weights [k, n], y [m, n]
 //   conv   x [batch, channels, height, width], weights [filters, channels, filter height, filter width]
 //   relu   x [batch, channels, height, width]
-//   lstm   x [batch, steps, inputs], weights "w" [1, 4 hidden, inputs] and "r" [1, 4 hidden, hidden],
-//          y [batch, steps, hidden]
+//   lstm, gru, rnn   x [batch, steps, inputs], weights "w" [1, gates hidden, inputs] and "r" [1, gates
+//   hidden,
+//          hidden] without bias, y [batch, steps, hidden]; a GRU as cuDNN has it, its reset gate behind the
+//          product
+// The gradients alone have no y.
 #pragma once
 
 #include <string>
@@ -19,12 +22,13 @@ namespace superstep::lab {
 
 struct PrimitiveOptions {
   std::string precision = "f32";  // f32, bf16, f16; int8 for gemm and conv, forward alone
-  bool trains = false;
+  Passes passes = Passes::forward;
   std::uint64_t seed = 1;  // of the weights
   bool measure_steps = false;
 };
 
-// Throws Error (unsupported) for a precision that the primitive does not have.
+// Throws Error (unsupported) for a precision that the primitive does not have, or gradients that need its
+// forward pass.
 target::GraphAtBatch primitive_graph(const Primitive& primitive, const PrimitiveOptions& options);
 
 // The element type of inputs and outputs: i8 for int8 (whose input is u8, and whose output i32).

@@ -20,37 +20,31 @@ namespace superstep::lab {
 namespace {
 
 constexpr std::string_view message = "allreduce-";
-constexpr std::array<std::string_view, 4> prefixes{"gemm_", "conv_", "relu_", "rnn_"};
-constexpr std::array kinds{PrimitiveKind::gemm, PrimitiveKind::conv, PrimitiveKind::relu,
-                           PrimitiveKind::lstm};
+constexpr std::array<std::string_view, 5> prefixes{"gemm_", "conv_", "relu_", "rnn_", "gru_"};
 constexpr const char* forms =
     "gemm_MxNxK, conv_w128_h128_c32_n16_k128_fw5_fh5_p0x0_s1x1, or one of the published shapes: "
-    "gemm_k1 to gemm_k4, conv_k1 to conv_k4, relu_k1 to relu_k4, rnn_k1 to rnn_k4";
-
-const Primitive* published(const std::string& name) {
-  for (const PrimitiveKind kind : kinds)
-    for (const Primitive& primitive : published_primitives(kind))
-      if (primitive.name == name) return &primitive;
-  return nullptr;
-}
+    "gemm_k1 to gemm_k4, conv_k1 to conv_k4, relu_k1 to relu_k4; layers: rnn_k1 to rnn_k4 (LSTM), gru_k1 to "
+    "gru_k4, "
+    "rnn_tanh_k1 to rnn_tanh_k4";
 
 [[noreturn]] void refuse(const std::string& what, const PrimitiveQuestion& question) {
   throw Error(ErrorCode::invalid_argument, what, question.name, forms);
 }
 
-// Forward where a table's name is enough for it; with the gradients only the published shapes.
+// Forward where a table's name is enough for it; with gradients products and the published shapes.
 graph::Graph graph_of(const PrimitiveQuestion& question, const machine::Precision& precision) {
-  const Primitive* const known = published(question.name);
+  const std::optional<Primitive> shaped = product_named(question.name);
+  const Primitive* const known = shaped ? &*shaped : published_primitive(question.name);
   if (question.batch > 0 && (!known || known->kind == PrimitiveKind::gemm))
     refuse("has no batch of its own: its shape says it all", question);
-  if (!question.training)
+  if (question.passes == Passes::forward)
     if (auto forward = primitive_graph(question.name, "time_forward")) return std::move(*forward);
   if (!known)
     refuse(primitive_graph(question.name, "") ? "only published shapes are trained" : "is no primitive",
            question);
   const std::int64_t batch =
       question.batch > 0 ? question.batch : batch_at(*known, size_in_bytes(precision.data));
-  return primitive_graph(*known, PrimitiveOptions{.trains = question.training})(batch);
+  return primitive_graph(*known, PrimitiveOptions{.passes = question.passes})(batch);
 }
 
 // "x [64, 1760], w [1760, 1760]".
@@ -75,16 +69,17 @@ double values_of(const graph::Graph& graph) {
   return values;
 }
 
-// Models of values count what lives from one kernel to the next, and of a primitive there is none.
-void require_memory(machine::Prediction& prediction, double bytes) {
+}  // namespace
+
+void hold_against_memory(machine::Prediction& prediction, const graph::Graph& primitive,
+                         std::size_t element_bytes) {
+  const double bytes = values_of(primitive) * static_cast<double>(element_bytes);
   for (machine::Stage& stage : prediction.stages) {
-    if (bytes <= stage.memory.limit || !prediction.fits) continue;
+    if (bytes <= stage.memory.limit) continue;
     prediction.fits = false;
-    stage.memory.activations = bytes;
+    stage.memory = {.limit = stage.memory.limit, .activations = bytes, .fullest = {}, .largest = {}};
   }
 }
-
-}  // namespace
 
 double operand_values(const std::string& name) {
   const auto graph = primitive_graph(name, "time_forward");
@@ -101,7 +96,7 @@ PrimitivePrediction predict_primitive(const machine::Machine& machine, const Pri
   if (question.units > 1) refuse("is of one device", question);
   const std::string name = question.precision.empty() ? "f16" : question.precision;
   const graph::Graph graph = graph_of(question, machine::precision_from_name(name));
-  const machine::Question asked{.training = question.training,
+  const machine::Question asked{.training = question.passes != Passes::forward,
                                 .usual_precision = name,
                                 .stated = {.precision = name, .micro_batch = 1, .units = 1}};
   machine::Answer found =
@@ -110,7 +105,7 @@ PrimitivePrediction predict_primitive(const machine::Machine& machine, const Pri
     throw Error(ErrorCode::unsupported,
                 fmt::format("no cost model for {}", join(found.prediction.unsupported, ", ")), question.name);
   const machine::Precision& precision = found.configuration.settings.precision;
-  require_memory(found.prediction, values_of(graph) * static_cast<double>(size_in_bytes(precision.data)));
+  hold_against_memory(found.prediction, graph, size_in_bytes(precision.data));
   return {precision.name, shape_words(graph), std::move(found.prediction)};
 }
 

@@ -8,15 +8,18 @@
 #include <vector>
 
 #include "superstep/base/metric.h"
+#include "superstep/graph/graph.h"
+#include "superstep/lab/bench/configurations.h"
 #include "superstep/machine/machine.h"
 #include "superstep/machine/predict.h"
 
 namespace superstep::lab {
 
 struct PrimitiveQuestion {
-  std::string name;       // "gemm_k4", "gemm_1760x16x1760", "conv_k1", "relu_k2", "rnn_k3", "allreduce-64.5M"
-  bool training = false;  // with the gradients
-  std::string precision;  // empty: f16; of an all-reduce f32
+  std::string
+      name;  // "gemm_k4", "gemm_1760x16x1760", "conv_k1", "relu_k2", "rnn_k3", "gru_k1", "allreduce-64.5M"
+  Passes passes = Passes::forward;
+  std::string precision;   // empty: f16; of an all-reduce f32
   std::int64_t batch = 0;  // of a convolution or a layer; 0: the published one
   int units = 0;           // of an all-reduce; 0: not said
 };
@@ -36,6 +39,12 @@ PrimitivePrediction predict_primitive(const machine::Machine& machine, const Pri
 
 // Values that a forward primitive reads and writes; 0: no shape of this name is known.
 double operand_values(const std::string& name);
+
+// A primitive of which all that it reads and writes, in elements of so many bytes, is more than a unit's
+// memory does not fit: models of memory count what lives from one kernel to the next, and of a primitive
+// there is none.
+void hold_against_memory(machine::Prediction& prediction, const graph::Graph& primitive,
+                         std::size_t element_bytes);
 
 // How much faster and slower than predicted a collective may be. It has no source: chosen.
 struct CollectiveInterval {

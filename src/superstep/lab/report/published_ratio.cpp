@@ -28,12 +28,8 @@ bool is_same_product(const record::Result& result, const std::string& published)
 bool has_published_batch(const record::Result& result) {
   if (!result.parameters.contains("kind")) return true;
   const std::int64_t batch = record::integer_member(result.config, "batch", 0);
-  for (const PrimitiveKind kind :
-       {PrimitiveKind::gemm, PrimitiveKind::conv, PrimitiveKind::relu, PrimitiveKind::lstm})
-    for (const Primitive& primitive : published_primitives(kind))
-      if (primitive.name == result.workload)
-        return batch == batch_at(primitive, sizeof(float)) || batch == batch_at(primitive, 2);
-  return true;
+  const Primitive* const primitive = published_primitive(result.workload);
+  return !primitive || batch == batch_at(*primitive, sizeof(float)) || batch == batch_at(*primitive, 2);
 }
 
 bool is_partner(const record::Result& result, const PublishedTable& table, std::size_t row) {

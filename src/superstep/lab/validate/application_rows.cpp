@@ -115,6 +115,11 @@ const machine::Answer& ApplicationRows::answer_of(const RowRun& run) {
         machine::answer(machine_of(run), run.question,
                         [&](std::int64_t batch) -> const graph::Graph& { return graph_at(run, batch); });
     found.prediction.operators.clear();
+    if (known_workload(run.workload).empty()) {
+      const machine::Precision& precision = found.configuration.settings.precision;
+      hold_against_memory(found.prediction, graph_at(run, run.question.stated.micro_batch),
+                          size_in_bytes(precision.data));
+    }
     return found;
   });
 }
@@ -130,9 +135,18 @@ std::string assumed_of(const machine::Answer& answer) {
   return words.empty() ? words : words + "; ";
 }
 
+// Of a primitive the fullest moment has no name: all of it is there at once.
+std::string fullest_of(const machine::Memory& memory) {
+  if (!memory.fullest.empty()) return fmt::format("fullest at '{}'", memory.fullest);
+  const bool whole = memory.total() > memory.limit;
+  return fmt::format("{} takes {}, and there are {}", whole ? "it" : "the fullest tile",
+                     format_bytes(whole ? memory.total() : memory.fullest_tile),
+                     format_bytes(whole ? memory.limit : memory.tile_limit));
+}
+
 std::string misfit_of(const machine::Answer& answer) {
-  return fmt::format("{}does not fit, as predicted: fullest at '{}'{}{}", assumed_of(answer),
-                     answer.prediction.stages[0].memory.fullest, answer.nearest.empty() ? "" : "; ",
+  return fmt::format("{}does not fit, as predicted: {}{}{}", assumed_of(answer),
+                     fullest_of(answer.prediction.stages[0].memory), answer.nearest.empty() ? "" : "; ",
                      answer.nearest);
 }
 
@@ -269,7 +283,7 @@ RowPrediction ApplicationRows::from_run(std::size_t row, const std::string& metr
   const Prediction& prediction = answer.prediction;
   if (!prediction.unsupported.empty())
     return refusal("no cost model for " + join(prediction.unsupported, ", "));
-  if (!prediction.fits) return refusal(misfit_of(answer));
+  if (!prediction.fits) return {.value = {}, .reason = misfit_of(answer), .memory_ends = true};
   const std::string& note = table_.text(row, "note");
   const bool primitive = known_workload(run.workload).empty();
   if (primitive && (metric == "throughput" || metric == "epoch_time" || metric == "latency_per_sample"))
@@ -302,7 +316,7 @@ RowPrediction ApplicationRows::predict(std::size_t row) {
   if (metric.starts_with("time_to") || metric == "init_time" || metric == "throughput_with_evaluation")
     return refusal("compilation by itself, evaluation and convergence are not predicted");
   if (known_workload(workload).empty() && kernels_of_set(workload).empty() &&
-      !primitive_graph(workload, metric) && !batched_primitive(workload, false, 1, sizeof(float)))
+      !primitive_graph(workload, metric) && !published_primitive(workload))
     return refusal(fmt::format("no workload {}", workload));
   if (metric.starts_with("ratio") || metric.starts_with("speedup")) return ratio(row);
   return from_run(row, metric, table_.text(row, "unit"));

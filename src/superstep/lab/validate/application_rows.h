@@ -27,6 +27,7 @@ struct RowPrediction {
   double low = 0, high = 0;       // 80 %
   std::string reason;             // why not, or what was assumed and what bounds it
   double peak = 0, roofline = 0;  // the same of arithmetic alone, and of arithmetic and memory; 0: not said
+  bool memory_ends = false;       // the reason is that it does not fit
 };
 
 // Things by what they are of, each made once: whoever asks while it is being made waits for it.

@@ -32,24 +32,9 @@ graph::Graph product(std::int64_t m, std::int64_t n, std::int64_t k) {
 }
 
 std::optional<graph::Graph> gemm(const std::string& size) {
-  // M, N, K.
-  const std::map<std::string, std::vector<std::int64_t>> named{
-      {"k1", {64, 1760, 1760}},
-      {"k2", {2560, 64, 2560}},
-      {"k3", {1760, 128, 1760}},
-      {"k4", {2560, 2560, 2560}}};  // Emani et al. 2022, Table VI
-  if (const auto found = named.find(size); found != named.end())
-    return product(found->second[0], found->second[1], found->second[2]);
-  const std::vector<std::string> extents = split(split(size, '_')[0], 'x');
-  std::vector<std::int64_t> values;
-  for (const std::string& text : extents) {
-    const auto value = extent(text);
-    if (!value) return std::nullopt;
-    values.push_back(*value);
-  }
-  if (values.size() == 1) return product(values[0], values[0], values[0]);
-  if (values.size() != 3) return std::nullopt;
-  return product(values[0], values[1], values[2]);
+  const Primitive* const known = published_primitive("gemm_" + size);
+  const std::optional<Primitive> shape = known ? *known : product_named("gemm_" + split(size, '_')[0]);
+  return shape ? std::optional(product(shape->m, shape->n, shape->k)) : std::nullopt;
 }
 
 // "w700" -> 700 by the letters before the number; "p1x2" gives p and its second number.
@@ -119,15 +104,13 @@ std::optional<graph::Graph> primitive_graph(const std::string& name, const std::
   return std::nullopt;
 }
 
-std::optional<graph::Graph> batched_primitive(const std::string& name, bool trains, std::int64_t batch,
+std::optional<graph::Graph> batched_primitive(const std::string& name, Passes passes, std::int64_t batch,
                                               std::size_t element_bytes) {
-  for (const PrimitiveKind kind : {PrimitiveKind::conv, PrimitiveKind::relu, PrimitiveKind::lstm})
-    for (const Primitive& primitive : published_primitives(kind)) {
-      if (primitive.name != name) continue;
-      const std::int64_t samples = batch > 0 ? batch : batch_at(primitive, element_bytes);
-      return primitive_graph(primitive, PrimitiveOptions{.trains = trains})(samples);
-    }
-  return std::nullopt;
+  const Primitive* const known = published_primitive(name);
+  if (!known || (known->kind == PrimitiveKind::gemm && passes == Passes::forward)) return std::nullopt;
+  const std::int64_t samples =
+      batch > 0 && known->kind != PrimitiveKind::gemm ? batch : batch_at(*known, element_bytes);
+  return primitive_graph(*known, PrimitiveOptions{.passes = passes})(samples);
 }
 
 }  // namespace superstep::lab

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "superstep/graph/graph.h"
+#include "superstep/lab/bench/configurations.h"
 
 namespace superstep::lab {
 
@@ -15,10 +16,10 @@ namespace superstep::lab {
 // (time_forward, time_backward_inputs, time_backward_weights). Nothing for other names.
 std::optional<graph::Graph> primitive_graph(const std::string& name, const std::string& metric);
 
-// The shapes of the study of Emani et al. that have a batch ("conv_k1", "relu_k2", "rnn_k3"): forward, or
-// with the gradients. `batch` 0: the published one, twice that of elements of two bytes. Nothing for other
-// names.
-std::optional<graph::Graph> batched_primitive(const std::string& name, bool trains, std::int64_t batch,
+// The shapes of the study of Emani et al. that have a batch ("conv_k1", "relu_k2", "rnn_k3"), and its
+// products with their gradients. `batch` 0: the published one, twice that of elements of two bytes. Nothing
+// for other names. Throws Error (unsupported) for gradients alone of what has none.
+std::optional<graph::Graph> batched_primitive(const std::string& name, Passes passes, std::int64_t batch,
                                               std::size_t element_bytes);
 
 // A set of kernels that tables give one figure of ("conv2d"), as names of primitives; empty: it is none.

@@ -165,8 +165,8 @@ std::size_t bytes_of_elements(const RowRun& run) {
 }  // namespace
 
 std::string RowRun::graph_key(std::int64_t micro_batch) const {
-  return fmt::format("{}|{}|{}|{}|{}|{}", workload, join(options, " "), training, micro_batch,
-                     workload.starts_with("conv_") ? metric : "",
+  return fmt::format("{}|{}|{}|{}|{}|{}|{}", workload, join(options, " "), training, name_of(passes),
+                     micro_batch, workload.starts_with("conv_") ? metric : "",
                      called_directly ? bytes_of_elements(*this) : 0);
 }
 
@@ -206,18 +206,29 @@ std::string stack_of(const Machine& machine, const std::string& framework, bool 
   return machine.has_stack(stack) ? stack : "";
 }
 
+namespace {
+
+bool trains_in(const std::string& mode) {
+  return mode == "train" || mode == "finetune" || mode == name_of(Passes::gradients);
+}
+
+}  // namespace
+
 RowRun run_of_row(const PublishedTable& table, std::size_t row) {
   const std::string &name = table.text(row, "workload"), &framework = table.text(row, "framework"),
                     &precision = table.text(row, "precision"), &note = table.text(row, "note");
   RowRun run{.workload = name,
              .machine = machine_of_row(table.text(row, "machine")),
              .metric = table.text(row, "metric"),
-             .training = table.text(row, "mode") == "train" || table.text(row, "mode") == "finetune",
+             .training = trains_in(table.text(row, "mode")),
              .packed = note.find("packed to one") != std::string::npos};
   if (const machine::Form* form = machine::form_of(name)) {
     run.workload = form->workload;
     run.options = form->options;
   }
+  run.passes = !run.training                                           ? Passes::forward
+               : table.text(row, "mode") == name_of(Passes::gradients) ? Passes::gradients
+                                                                       : Passes::both;
   machine::Question& question = run.question;
   question.workload = name;
   question.training = run.training;
@@ -257,10 +268,12 @@ Machine machine_of(const RowRun& run) {
 }
 
 graph::Graph graph_of(const RowRun& run, std::int64_t micro_batch) {
-  if (auto primitive = primitive_graph(run.workload, run.metric)) return std::move(*primitive);
+  // Rows of training state the rate of a product's forward pass.
+  if (run.passes != Passes::gradients)
+    if (auto primitive = primitive_graph(run.workload, run.metric)) return std::move(*primitive);
   // One sample of these is none that anybody times: it stands for the published batch.
   const std::int64_t batch = micro_batch > 1 ? micro_batch : 0;
-  if (auto batched = batched_primitive(run.workload, run.training, batch, bytes_of_elements(run)))
+  if (auto batched = batched_primitive(run.workload, run.passes, batch, bytes_of_elements(run)))
     return std::move(*batched);
   const run::Model model({.workload = run.workload, .model_options = run.options});
   return run.training ? model.training_step()(micro_batch) : model.inference()(micro_batch);

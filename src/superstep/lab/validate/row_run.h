@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "superstep/graph/graph.h"
+#include "superstep/lab/bench/configurations.h"
 #include "superstep/lab/validate/table.h"
 #include "superstep/machine/configuration/question.h"
 #include "superstep/machine/machine.h"
@@ -18,7 +19,8 @@ namespace superstep::lab {
 struct RowRun {
   std::string workload, machine, stack, metric;
   bool training = true, called_directly = false;
-  bool packed = false;  // its samples are sequences, several packed into one item
+  Passes passes = Passes::both;  // of a primitive
+  bool packed = false;           // its samples are sequences, several packed into one item
   machine::Question question;
   std::vector<std::string> options;  // of the model's published form
   double epoch_samples = 0;          // of its published data; 0: not known

@@ -53,6 +53,7 @@ Communicator& communicator();
 int launched_rank();
 int launched_size();
 bool launched_by_pmix();      // which does not say how many there are
+void leave_ranks();           // takes that out of the environment: who is started next is started alone
 bool has_ranks();             // was the program built with MPI?
 std::string ranks_library();  // "Open MPI v4.1.4"; empty: none. Starts nothing.
 

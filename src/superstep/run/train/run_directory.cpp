@@ -39,6 +39,14 @@ std::int64_t step_of(const json& line) {
 
 }  // namespace
 
+std::vector<json> log_lines(const std::filesystem::path& log) {
+  std::vector<json> lines;
+  if (!std::filesystem::exists(log)) return lines;
+  for (const std::string& text : split(read_text_file(log), '\n'))
+    if (json line = parse_json(text); line.is_object()) lines.push_back(std::move(line));
+  return lines;
+}
+
 void RunDirectory::refuse_existing(const std::filesystem::path& folder) {
   if (std::filesystem::exists(folder / "config.json"))
     throw Error(ErrorCode::invalid_argument, "holds a training run already", folder.string(),
@@ -77,16 +85,6 @@ void RunDirectory::add_environment(const nlohmann::json& record) const {
 }
 
 void RunDirectory::log(const nlohmann::json& line) const { append_line(metrics(), line.dump()); }
-
-std::vector<nlohmann::json> RunDirectory::read_log() const {
-  std::vector<json> lines;
-  if (!std::filesystem::exists(metrics())) return lines;
-  for (const std::string& text : split(read_text_file(metrics()), '\n')) {
-    json line = parse_json(text);
-    if (line.is_object()) lines.push_back(std::move(line));  // the last line of a killed run may be half
-  }
-  return lines;
-}
 
 void RunDirectory::rewind_log(std::int64_t step) const {
   std::string kept;

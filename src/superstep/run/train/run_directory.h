@@ -13,8 +13,13 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 namespace superstep::run {
+
+// The lines of a run's log (metrics.jsonl); none where there is no log. What is no object is left out: the
+// last line of a killed run may be half.
+std::vector<nlohmann::json> log_lines(const std::filesystem::path& log);
 
 class RunDirectory {
  public:
@@ -38,7 +43,7 @@ class RunDirectory {
   void log(const nlohmann::json& line) const;
   // Drops the lines of steps after `step`: what a killed run had logged past its last checkpoint.
   void rewind_log(std::int64_t step) const;
-  std::vector<nlohmann::json> read_log() const;
+  std::vector<nlohmann::json> read_log() const { return log_lines(metrics()); }
 
  private:
   RunDirectory(std::filesystem::path folder, nlohmann::json config)

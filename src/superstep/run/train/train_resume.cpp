@@ -65,6 +65,11 @@ std::string words(const nlohmann::json& value) {
 
 }  // namespace
 
+bool is_kept(std::string_view option) {
+  return std::ranges::find(kept_options, option, [](const auto& kept) { return kept.first; }) !=
+         kept_options.end();
+}
+
 TrainSettings extended(TrainSettings kept, const Extension& extension) {
   if (extension.epochs) {
     kept.epochs = *extension.epochs;

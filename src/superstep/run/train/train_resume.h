@@ -5,6 +5,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "superstep/run/train/train.h"
 
@@ -19,6 +20,10 @@ struct Extension {
   double stop_after = 0;  // epochs; a run that was to stop goes on to its end where that is not given anew
 };
 TrainSettings extended(TrainSettings kept, const Extension& extension);
+
+// Whether a run keeps what this option of superstep train ("--batch") said: a call that goes on with it need
+// not say it again.
+bool is_kept(std::string_view option);
 
 // Everything else is what the run is. Throws Error (invalid_argument) naming the first of the options `given`
 // ("--batch") that says something else than the run in `folder` was begun with.

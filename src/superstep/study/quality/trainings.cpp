@@ -10,13 +10,13 @@
 
 #include "superstep/base/error.h"
 #include "superstep/base/file.h"
-#include "superstep/base/json.h"
 #include "superstep/base/progress.h"
 #include "superstep/base/system/interrupt.h"
 #include "superstep/base/text.h"
 #include "superstep/lab/bench/processes.h"
 #include "superstep/record/member.h"
 #include "superstep/run/model.h"
+#include "superstep/run/train/run_directory.h"
 #include "superstep/study/kept.h"
 #include "superstep/study/run_log.h"
 
@@ -87,7 +87,7 @@ Kept trained(const QualitySettings& settings, const Training& training, const fs
     kept.results = lab::run_in_process(words);
   } catch (const Error& error) {
     if (error.code() == ErrorCode::interrupted) throw;
-    kept.failure = error.message();
+    kept.failure = failure_words(error);
   }
   if (kept.results.empty() && kept.failure.empty()) kept.failure = "the training gave no result";
   return kept;
@@ -105,10 +105,8 @@ void read_crossing(const fs::path& log, const QualitySettings& settings, Trainin
   const run::Model model({.workload = settings.workload, .model_options = settings.options});
   double step_before = 0, value_before = 0;
   bool any = false;
-  for (const std::string& line : split(read_text_file(log), '\n')) {
-    if (line.empty()) continue;
-    const nlohmann::json row = parse_json(line);
-    if (!row.is_object() || !row.contains("epoch") || !row.contains(settings.until.metric)) continue;
+  for (const nlohmann::json& row : run::log_lines(log)) {
+    if (!row.contains("epoch") || !row.contains(settings.until.metric)) continue;
     const double step = record::number_member(row, "step", 0),
                  value = record::number_member(row, settings.until.metric.c_str(), NAN);
     training.best = value;

@@ -28,16 +28,25 @@ namespace fs = std::filesystem;
 constexpr const char* file_name = "search.db";
 
 // What a search is. How many trials it has, and how long a call takes, may change from call to call.
-std::string identity_of(const SearchSettings& settings) {
+SearchIdentity identity_of(const SearchSettings& settings) {
   std::vector<std::string> ranges;
   for (const Parameter& parameter : settings.parameters)
     ranges.push_back(parameter.name + "=" + range_words(parameter));
-  std::string text =
-      fmt::format("{} {} by {}; {}; rungs of {} epochs, one in {} goes on; seed {}", settings.workload,
-                  join(settings.base, " "), settings.metric, join(ranges, "; "),
-                  fmt::join(settings.halving.epochs, ", "), settings.halving.keep_one_in, settings.seed);
-  if (settings.until) text += fmt::format("; until {}={}", settings.until->metric, settings.until->value);
-  return text;
+  const std::string until =
+      settings.until ? fmt::format("{}={}", settings.until->metric, settings.until->value) : "";
+  return {.name = settings.workload,
+          .what = {{"what is trained", settings.workload},
+                   {"options", join(settings.base, " ")},
+                   {"--set", join(ranges, "; ")},
+                   {"--metric", settings.metric},
+                   {"--until", until},
+                   {"--epochs", fmt::format("{}", settings.epochs)},
+                   {"epochs of the rungs", fmt::format("{}", fmt::join(settings.halving.epochs, ", "))},
+                   {"--keep-one-in", fmt::format("{}", settings.halving.keep_one_in)},
+                   {"--seed", fmt::format("{}", settings.seed)}},
+          .higher_is_better = settings.higher_is_better,
+          .parameters = settings.parameters.size(),
+          .rungs = settings.halving.epochs.size()};
 }
 
 void claim(const fs::path& folder) {
@@ -104,8 +113,7 @@ class Search {
  public:
   explicit Search(const SearchSettings& settings)
       : report_{.settings = settings, .trials = {}, .curves = {}, .best = {}},
-        storage_((claim(settings.out), settings.out / file_name), settings.workload, identity_of(settings),
-                 settings.higher_is_better) {}
+        storage_((claim(settings.out), settings.out / file_name), identity_of(settings)) {}
 
   SearchReport run() {
     // What a call that is stopped has to leave in order is written by then.
@@ -185,7 +193,8 @@ class Search {
     refuse_if_all_fail();
     const std::vector<Standing> standings = standings_of(trials, settings.higher_is_better);
     if (const auto next = promoted(standings, settings.halving)) return promote(trial, *next);
-    if (static_cast<std::int64_t>(trials.size()) < settings.trials) return begin(trial);
+    // What was queued is trained in any case: somebody asked for it.
+    if (static_cast<std::int64_t>(trials.size()) < settings.trials || storage_.queued()) return begin(trial);
     if (running) return Left::others;
     if (const auto next = last_promoted(standings, settings.halving)) return promote(trial, *next);
     return Left::nothing;
@@ -254,7 +263,7 @@ class Search {
         !std::ranges::all_of(report_.trials, failed))
       return;
     throw Error(ErrorCode::io,
-                fmt::format("the first {} trials failed, the first one so:\n{}", report_.trials.size(),
+                fmt::format("the first {} trials failed, the first one so: {}", report_.trials.size(),
                             report_.trials.front().words),
                 report_.settings.out.string(), "mend the call, and give --out a new folder");
   }
@@ -294,18 +303,20 @@ class Search {
       report_.curves.push_back(curve_of(report_.run_of(trial) / "metrics.jsonl", report_.settings.metric));
     const fs::path& out = report_.settings.out;
     if (report_.best) write_file_atomically(out / "best.toml", best_config());
-    write_file_atomically(out / "results.json", json_of(report_).dump(1) + "\n");
+    write_file_atomically(
+        out / "results.json",
+        json_of(report_).dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
     write_file_atomically(out / "index.html", page_of(report_));
     alone.commit();
   }
 
-  bool is_over() const {
+  bool is_over() {
     const std::vector<Trial>& trials = report_.trials;
     if (std::ranges::any_of(trials, [](const Trial& each) { return each.state == TrialState::running; }))
       return false;
     if (reached()) return true;
     const auto standings = standings_of(trials, report_.settings.higher_is_better);
-    return static_cast<std::int64_t>(trials.size()) >= report_.settings.trials &&
+    return static_cast<std::int64_t>(trials.size()) >= report_.settings.trials && !storage_.queued() &&
            !promoted(standings, report_.settings.halving) &&
            !last_promoted(standings, report_.settings.halving);
   }
@@ -316,7 +327,7 @@ class Search {
         fmt::format("# superstep train --config best.toml: trial {} of the search, {} {:.6g}\n", best.number,
                     report_.settings.metric, best.qualities.back());
     text += report_.settings.config_of(report_.words_of(best));
-    return text + fmt::format("threads = {}\n", report_.settings.threads);
+    return text + fmt::format("threads = {}\n", threads_of(report_, best));
   }
 
   SearchReport report_;
@@ -328,6 +339,14 @@ class Search {
 
 fs::path SearchReport::run_of(const Trial& trial) const {
   return settings.out / "trials" / fmt::format("{:04}", trial.number) / "run";
+}
+
+void SearchReport::require_best() const {
+  if (!over || best || trials.empty()) return;
+  throw Error(ErrorCode::io,
+              fmt::format("no trial of {} came to a quality; trial {} {}: {}", trials.size(),
+                          trials.front().number, name_of(trials.front().state), trials.front().words),
+              settings.out.string(), "mend the call, and give --out a new folder");
 }
 
 std::vector<std::string> SearchReport::words_of(const Trial& trial) const {

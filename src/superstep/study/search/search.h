@@ -46,6 +46,9 @@ struct SearchReport {
   bool over = false;          // nothing is left to do; else the same call goes on
   std::optional<std::size_t> best;
 
+  // Throws Error (io) where it is over and no trial came to a quality: why, as the first of them says it.
+  void require_best() const;
+
   std::filesystem::path run_of(const Trial& trial) const;
   // Its call of superstep train, without --out.
   std::vector<std::string> words_of(const Trial& trial) const;

@@ -13,6 +13,8 @@
 
 #include "superstep/base/error.h"
 #include "superstep/base/json.h"
+#include "superstep/base/text.h"
+#include "superstep/record/member.h"
 
 namespace superstep::study {
 namespace {
@@ -36,6 +38,11 @@ constexpr std::array states{StateName{TrialState::running, "running", "RUNNING"}
                             StateName{TrialState::failed, "failed", "FAIL"}};
 
 const StateName& entry_of(TrialState state) { return states[static_cast<std::size_t>(state)]; }
+
+[[noreturn]] void damaged(std::int64_t number, const std::string& what, const std::string& where) {
+  throw Error(ErrorCode::bad_file, fmt::format("has a trial {} {}", number, what), where,
+              "the file is damaged: give --out another folder");
+}
 
 TrialState state_named(const std::string& name, const std::string& where) {
   for (const StateName& each : states)
@@ -119,11 +126,52 @@ const char* type_of(double value) {
 }
 
 // A quality that is no number is kept as null.
-std::vector<double> qualities_from(const std::string& text) {
+std::vector<double> qualities_from(const nlohmann::json& list) {
   std::vector<double> all;
-  for (const nlohmann::json& each : parse_json(text))
+  for (const nlohmann::json& each : list)
     all.push_back(each.is_number() ? each.get<double>() : std::numeric_limits<double>::quiet_NaN());
   return all;
+}
+
+std::vector<std::string> values_from(const nlohmann::json& list) {
+  std::vector<std::string> all;
+  for (const nlohmann::json& each : list)
+    all.push_back(each.is_string() ? each.get<std::string>() : each.dump());
+  return all;
+}
+
+// As many as a trial has that is in this state, on this rung; a trial that failed may have done the rung or
+// not.
+bool has_qualities(const Trial& trial) {
+  const auto done = static_cast<std::size_t>(trial.rung), said = trial.qualities.size();
+  switch (trial.state) {
+    case TrialState::running: return said == done;
+    case TrialState::failed: return said <= done + 1;
+    case TrialState::paused:
+    case TrialState::done:
+    case TrialState::reached:
+    case TrialState::diverged: break;
+  }
+  return said == done + 1;
+}
+
+nlohmann::ordered_json to_json(const std::vector<std::pair<std::string, std::string>>& what) {
+  nlohmann::ordered_json json = nlohmann::ordered_json::object();
+  for (const auto& [name, value] : what) json[name] = value;
+  return json;
+}
+
+// "epochs is 27 there and 9 here", of all that differs.
+std::string differences(const nlohmann::json& kept,
+                        const std::vector<std::pair<std::string, std::string>>& what) {
+  std::vector<std::string> said;
+  const auto words = [](const std::string& value) { return value.empty() ? std::string("nothing") : value; };
+  for (const auto& [name, value] : what) {
+    const std::string other = record::text_member(kept, name.c_str(), "");
+    if (other != value)
+      said.push_back(fmt::format("{}: {} there, {} here", name, words(other), words(value)));
+  }
+  return join(said, "; ");
 }
 
 }  // namespace
@@ -148,25 +196,35 @@ std::vector<Standing> standings_of(const std::vector<Trial>& trials, bool higher
   return all;
 }
 
-SearchStorage::SearchStorage(const std::filesystem::path& file, const std::string& name,
-                             const std::string& what, bool higher_is_better)
-    : database_(file, patience, {.what = "the search", .elsewhere = "give --out another folder"}) {
+SearchStorage::SearchStorage(const std::filesystem::path& file, SearchIdentity identity)
+    : identity_(std::move(identity)),
+      database_(file, patience, {.what = "the search", .elsewhere = "give --out another folder"}) {
   record::Transaction transaction(database_);
   make_tables();
   Statement found(database_, "select study_id from studies where study_name = ?");
-  found.bind(name);
+  found.bind(identity_.name);
   if (found.row())
     study_ = found.integer(0);
   else
-    make_study(name, higher_is_better);
-  Statement(database_, "insert or ignore into superstep_search values (?, ?)").bind(study_).bind(what).run();
-  Statement kept(database_, "select what from superstep_search where study_id = ?");
-  kept.bind(study_).row();
-  if (kept.text(0) != what)
-    throw Error(ErrorCode::invalid_argument,
-                fmt::format("holds another search:\n  {}\nthis one is\n  {}", kept.text(0), what),
-                database_.where(), "give --out another folder, or the options that it was begun with");
+    make_study();
+  Statement(database_, "insert or ignore into superstep_search values (?, ?)", "write")
+      .bind(study_)
+      .bind(to_json(identity_.what).dump())
+      .run();
+  require_same();
   transaction.commit();
+}
+
+void SearchStorage::require_same() {
+  Statement row(database_, "select what from superstep_search where study_id = ?");
+  row.bind(study_).row();
+  const nlohmann::json kept = parse_json(row.text(0));
+  if (!kept.is_object())
+    throw Error(ErrorCode::bad_file, "does not say what is searched as this version does", database_.where(),
+                "give --out another folder: another version's search is not gone on with");
+  if (const std::string others = differences(kept, identity_.what); !others.empty())
+    throw Error(ErrorCode::invalid_argument, fmt::format("holds another search ({})", others),
+                database_.where(), "give --out another folder, or the options that it was begun with");
 }
 
 void SearchStorage::make_tables() {
@@ -178,12 +236,12 @@ void SearchStorage::make_tables() {
       "write");
 }
 
-void SearchStorage::make_study(const std::string& name, bool higher_is_better) {
-  Statement(database_, "insert into studies (study_name) values (?)", "write").bind(name).run();
+void SearchStorage::make_study() {
+  Statement(database_, "insert into studies (study_name) values (?)", "write").bind(identity_.name).run();
   study_ = database_.last_id();
   Statement(database_, "insert into study_directions (direction, study_id, objective) values (?, ?, 0)",
             "write")
-      .bind(std::string(higher_is_better ? "MAXIMIZE" : "MINIMIZE"))
+      .bind(std::string(identity_.higher_is_better ? "MAXIMIZE" : "MINIMIZE"))
       .bind(study_)
       .run();
 }
@@ -194,15 +252,38 @@ std::vector<Trial> SearchStorage::trials() {
                  "superstep_trials s on t.trial_id = s.trial_id where study_id = ? order by number");
   rows.bind(study_);
   std::vector<Trial> all;
-  while (rows.row())
-    all.push_back({.number = rows.integer(0),
+  while (rows.row()) {
+    const std::int64_t number = rows.integer(0), rung = rows.integer(2);
+    if (rung < 0 || rung >= static_cast<std::int64_t>(identity_.rungs))
+      damaged(number, fmt::format("on rung {}, and there are {}", rung, identity_.rungs), database_.where());
+    all.push_back({.number = number,
                    .state = state_named(rows.text(1), database_.where()),
-                   .rung = static_cast<int>(rows.integer(2)),
-                   .values = parse_json(rows.text(3)).get<std::vector<std::string>>(),
-                   .qualities = qualities_from(rows.text(4)),
+                   .rung = static_cast<int>(rung),
+                   .values = values_from(list_in(rows.text(3), number)),
+                   .qualities = qualities_from(list_in(rows.text(4), number)),
                    .seconds = rows.number(5),
                    .words = rows.text(6)});
+    require_sound(all.back());
+  }
   return all;
+}
+
+nlohmann::json SearchStorage::list_in(const std::string& cell, std::int64_t number) const {
+  nlohmann::json list = parse_json(cell);
+  if (!list.is_array()) damaged(number, "with something else than a list of values", database_.where());
+  return list;
+}
+
+void SearchStorage::require_sound(const Trial& trial) const {
+  const bool refused = trial.state == TrialState::failed && trial.values.empty();  // that Optuna had queued
+  if (!refused && trial.values.size() != identity_.parameters)
+    damaged(trial.number, fmt::format("with {} values of {}", trial.values.size(), identity_.parameters),
+            database_.where());
+  if (!has_qualities(trial))
+    damaged(trial.number,
+            fmt::format("that is {} on rung {} with {} qualities", name_of(trial.state), trial.rung,
+                        trial.qualities.size()),
+            database_.where());
 }
 
 std::int64_t SearchStorage::next_number() {
@@ -250,6 +331,7 @@ std::optional<SearchStorage::Queued> SearchStorage::queued() {
   if (!found.row()) return std::nullopt;
   Queued queued{.id = found.integer(0), .number = found.integer(1), .values = {}};
   const nlohmann::json asked = parse_json(found.text(2));
+  if (!asked.is_object()) damaged(queued.number, "queued without names of what it fixes", database_.where());
   for (const auto& [name, value] : asked.items())
     queued.values[name] = value.is_string() ? value.get<std::string>() : value.dump();
   return queued;

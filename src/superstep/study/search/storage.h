@@ -6,8 +6,10 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "superstep/record/database.h"
@@ -34,18 +36,24 @@ struct Trial {
 // As the rungs see them, smaller losses being better.
 std::vector<Standing> standings_of(const std::vector<Trial>& trials, bool higher_is_better);
 
+// What a search is: processes and calls that say the same share its trials.
+struct SearchIdentity {
+  std::string name;                                       // of the study
+  std::vector<std::pair<std::string, std::string>> what;  // by name: {"epochs", "27"}
+  bool higher_is_better = false;
+  std::size_t parameters = 0, rungs = 0;  // how many: of the values and qualities of its trials
+};
+
 class SearchStorage {
  public:
-  // Opens the file, or makes it, with this study in it. `what` says what is searched, in one line: Throws
-  // Error (invalid_argument) where the file holds a search of something else, (bad_file) where it is none,
-  // (io).
-  SearchStorage(const std::filesystem::path& file, const std::string& name, const std::string& what,
-                bool higher_is_better);
+  // Opens the file, or makes it, with this search in it. Throws Error (invalid_argument), naming what
+  // differs, where the file holds another search, (bad_file) where it is none, (io).
+  SearchStorage(const std::filesystem::path& file, SearchIdentity identity);
 
   // While one lives, no other process changes the trials.
   record::Transaction alone() { return record::Transaction(database_); }
 
-  // In the order of their numbers.
+  // In the order of their numbers. Throws Error (bad_file) for a trial that this search cannot have.
   std::vector<Trial> trials();
   std::int64_t next_number();
   // A trial with the next number, running on the first rung.
@@ -66,10 +74,14 @@ class SearchStorage {
 
  private:
   void make_tables();
-  void make_study(const std::string& name, bool higher_is_better);
+  void make_study();
+  void require_same();
+  nlohmann::json list_in(const std::string& cell, std::int64_t number) const;
+  void require_sound(const Trial& trial) const;
   void fill(std::int64_t id, const Trial& trial, const std::vector<Parameter>& parameters);
   std::int64_t id_of(std::int64_t number);
 
+  const SearchIdentity identity_;
   record::Database database_;
   std::int64_t study_ = 0;
 };

@@ -2,15 +2,19 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "superstep/base/error.h"
 #include "superstep/base/stopwatch.h"
-#include "superstep/base/text.h"
 #include "superstep/lab/bench/processes.h"
 #include "superstep/record/member.h"
 #include "superstep/run/quality.h"
+#include "superstep/run/train/run_directory.h"
+#include "superstep/run/train/train_resume.h"
+#include "superstep/study/kept.h"
 #include "superstep/study/run_log.h"
 
 namespace superstep::study {
@@ -22,11 +26,24 @@ bool has_begun(const fs::path& run) {
   return fs::exists(run / "checkpoints") && !fs::is_empty(run / "checkpoints");
 }
 
+// What a run does not keep of its call is said again: how much validates, libraries of operators.
+std::vector<std::string> resumed_words(const SearchReport& search, const Trial& trial, const fs::path& run) {
+  constexpr std::array given_otherwise{"--epochs", "--until"};  // the run has them, though they may change
+  std::vector<std::string> words{"train", search.settings.workload, "--resume", run.string()};
+  for (const std::string& word : search.words_of(trial)) {
+    const std::string option = word.substr(0, word.find('='));
+    if (option.starts_with("--") && !run::is_kept(option) &&
+        std::ranges::find(given_otherwise, option) == given_otherwise.end())
+      words.push_back(word);
+  }
+  return words;
+}
+
 std::vector<std::string> command_of(const SearchReport& search, const Trial& trial, const fs::path& run) {
   const SearchSettings& settings = search.settings;
   std::vector<std::string> words;
   if (has_begun(run)) {
-    words = {"train", settings.workload, "--resume", run.string()};
+    words = resumed_words(search, trial, run);
   } else {
     fs::remove_all(run);
     words = search.words_of(trial);
@@ -35,7 +52,7 @@ std::vector<std::string> command_of(const SearchReport& search, const Trial& tri
   const std::size_t rung = static_cast<std::size_t>(trial.rung);
   if (rung + 1 < settings.halving.epochs.size())
     words.insert(words.end(), {"--stop-after", fmt::format("{}", settings.halving.epochs[rung])});
-  words.insert(words.end(), {"--threads", fmt::format("{}", settings.threads), "--quiet"});
+  words.insert(words.end(), {"--threads", fmt::format("{}", threads_of(search, trial)), "--quiet"});
   return words;
 }
 
@@ -55,6 +72,14 @@ void end(const SearchSettings& settings, Trial& trial, const std::vector<record:
 
 }  // namespace
 
+int threads_of(const SearchReport& search, const Trial& trial) {
+  const fs::path run = search.run_of(trial);
+  if (!fs::exists(run / "config.json")) return search.settings.threads;
+  // Of devices behind a plug-in it has none, and the threads beside them change no bit.
+  const auto replicas = record::integer_member(run::RunDirectory::open(run).config(), "replicas", 0);
+  return replicas > 0 ? static_cast<int>(replicas) : search.settings.threads;
+}
+
 void train_to_rung(const SearchReport& search, Trial& trial) {
   const fs::path run = search.run_of(trial);
   const Stopwatch watch;
@@ -62,7 +87,7 @@ void train_to_rung(const SearchReport& search, Trial& trial) {
     end(search.settings, trial, lab::run_in_process(command_of(search, trial, run)));
   } catch (const Error& error) {
     if (error.code() == ErrorCode::interrupted) throw;
-    trial.words = error.message();
+    trial.words = failure_words(error);
     trial.state = TrialState::failed;
     if (const auto step = diverged_at(run / "metrics.jsonl")) {
       trial.state = TrialState::diverged;
@@ -75,7 +100,7 @@ void train_to_rung(const SearchReport& search, Trial& trial) {
 
 Curve curve_of(const fs::path& log, const std::string& metric) {
   Curve curve;
-  for (const nlohmann::json& row : log_lines(log)) {
+  for (const nlohmann::json& row : run::log_lines(log)) {
     if (!row.contains("epoch") || !row.contains(metric)) continue;
     curve.epochs.push_back(record::number_member(row, "epoch", 0));
     curve.qualities.push_back(record::number_member(row, metric.c_str(), std::nan("")));

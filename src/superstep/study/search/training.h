@@ -9,6 +9,10 @@ namespace superstep::study {
 // (interrupted): the run's last step is saved.
 void train_to_rung(const SearchReport& search, Trial& trial);
 
+// That its training has, or, where nothing of it is there, those of this call: other numbers of threads round
+// otherwise.
+int threads_of(const SearchReport& search, const Trial& trial);
+
 // Of a run's metrics.jsonl; empty where there is none yet.
 Curve curve_of(const std::filesystem::path& log, const std::string& metric);
 

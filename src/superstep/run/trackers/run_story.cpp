@@ -20,9 +20,11 @@ using nlohmann::json;
 bool is_value(const std::string& name) { return name != "epoch" && name != "step" && name != "seconds"; }
 }  // namespace
 
+bool is_of_parameter(const std::string& name) { return name.starts_with("gradient_norm/"); }
+
 bool is_of_training(const std::string& name) {
   return name == "loss" || name == "learning_rate" || name == "throughput" || name == "loss_scale" ||
-         name == "skipped_steps";
+         name == "skipped_steps" || name == "gradient_norm" || is_of_parameter(name);
 }
 
 namespace {

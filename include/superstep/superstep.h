@@ -288,10 +288,11 @@ struct TrainingSettings {
   std::string monitor;  // the metric that both watch, and the best weights are kept by; empty: the first
   // Of an ONNX file, what quality is measured by (docs/losses.md): "r2,mae", "auc:mask"; empty: by its loss.
   std::string metrics;
-  std::string loss_scale;  // of precision "f16": "dynamic", "dynamic:1024" or "1024"; empty: dynamic
-  double average = 0;      // decay of averages of the weights, which validate and are served; 0: the recipe's
-  bool augment = true;     // where the data allow it
-  bool crop = false;       // of pictures that are larger than the model's the middle is taken
+  std::string loss_scale;       // of precision "f16": "dynamic", "dynamic:1024" or "1024"; empty: dynamic
+  bool gradient_norms = false;  // the log of the run has the lengths of gradients
+  double average = 0;   // decay of averages of the weights, which validate and are served; 0: the recipe's
+  bool augment = true;  // where the data allow it
+  bool crop = false;    // of pictures that are larger than the model's the middle is taken
   // "x=0.1", "x=log", "x=unit", one per channel "image=4.4,4.5,4.4"; then "x=-3" is added. Of arrays of
   // the data, and kept with the run.
   std::vector<std::string> scale = {}, offset = {};

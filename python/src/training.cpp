@@ -42,6 +42,7 @@ TrainingSettings settings_of(nb::dict given) {
   settings.monitor = setting<std::string>(given, "monitor");
   settings.metrics = setting<std::string>(given, "metrics");
   settings.loss_scale = setting<std::string>(given, "loss_scale");
+  settings.gradient_norms = setting<bool>(given, "gradient_norms");
   settings.average = setting<double>(given, "average");
   settings.augment = setting<bool>(given, "augment");
   settings.crop = setting<bool>(given, "crop");

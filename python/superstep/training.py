@@ -183,7 +183,7 @@ def train(model: PathLike | None = None, data: Any = None, *, validation: Any = 
           scale: Mapping[str, Any] | Iterable[str] | None = None, offset: Mapping[str, Any] | Iterable[str] | None = None, augmentation: Iterable[str] = (),
           skip_broken: bool = False, data_memory: int = 0, micro_batch: int = 0, memory_limit: int = 0, target: str = "cpu",
           devices: int = 0, shard: Literal["", "parameters"] = "", out: PathLike | None = None, resume: bool = False,
-          checkpoint_seconds: float = 30.0, schedule: str = "", patience: int = 0, monitor: str = "", metrics: str | Sequence[str] = "", loss_scale: str | float = "", ema: float = 0.0, callbacks: Callable[[Event], Any] | Sequence[Callable[[Event], Any]] = (),
+          checkpoint_seconds: float = 30.0, schedule: str = "", patience: int = 0, monitor: str = "", metrics: str | Sequence[str] = "", loss_scale: str | float = "", ema: float = 0.0, gradient_norms: bool = False, callbacks: Callable[[Event], Any] | Sequence[Callable[[Event], Any]] = (),
           progress: bool | progress_module.Listener | None = None) -> TrainingResult:
     """Trains a model, as the program's ``superstep train`` does: with the same settings, seed and threads to the same bits.
 
@@ -208,6 +208,8 @@ def train(model: PathLike | None = None, data: Any = None, *, validation: Any = 
         loss_scale: with ``precision="f16"``, what the loss is multiplied by: ``"dynamic"``, ``"dynamic:1024"`` or a number; empty: dynamic.
         monitor: the metric that `patience` and a plateau watch, and by which the best weights are kept; empty: the first.
         ema: decay of averages of the weights, which validate and are served: 0.999; 0: the recipe's.
+        gradient_norms: the history has the length of all gradients together, ``gradient_norm``, and of each parameter's,
+            ``gradient_norm/NAME``, of the last step of every epoch.
         until: stop when a quality of the validation samples is that good or better: ``"error_px_mean=0.04"``,
             ``("r2", 0.7)``.
         epochs: passes over the data, and length of the schedule; 0: the workload's own.
@@ -253,7 +255,7 @@ def train(model: PathLike | None = None, data: Any = None, *, validation: Any = 
                 "precision": precision, "samples": samples, "batch": batch, "micro_batch": micro_batch, "threads": threads,
                 "memory_limit": memory_limit, "epochs": number_of(epochs, "epochs"), "steps": steps, "recipe": recipe, "augment": augment,
                 "crop": crop == "center", "scale": _texts(scale), "offset": _texts(offset), "augmentation": list(augmentation), "skip_broken": skip_broken, "data_memory": data_memory,
-                "schedule": schedule, "patience": patience, "monitor": monitor, "loss_scale": loss_scale if isinstance(loss_scale, str) else f"{loss_scale:g}", "metrics": metrics if isinstance(metrics, str) else ",".join(metrics), "average": number_of(ema, "ema"),
+                "schedule": schedule, "patience": patience, "monitor": monitor, "loss_scale": loss_scale if isinstance(loss_scale, str) else f"{loss_scale:g}", "metrics": metrics if isinstance(metrics, str) else ",".join(metrics), "average": number_of(ema, "ema"), "gradient_norms": gradient_norms,
                 "optimizer": optimizer, "learning_rate": number_of(learning_rate, "learning_rate"), "until_metric": metric, "until_value": value,
                 "devices": devices, "divide_parameters": _shards(shard), "out": str(folder), "resume": resume, "checkpoint_seconds": number_of(checkpoint_seconds, "checkpoint_seconds")}
     settings["data"] = "" if resume else _data_file(str(settings["model"]), data, settings, folder)

@@ -98,6 +98,43 @@ std::string detector_of_faults() {
   return on::model_bytes(on::graph(parts));
 }
 
+// Rows [N, 4] three times, to [N, 2] by the same layer.
+std::string twins_of_the_page() {
+  on::GraphParts parts;
+  for (const char* name : {"anchor", "like", "unlike"}) {
+    parts.inputs.push_back(on::port(std::string("x.") + name, on::f32, {"N", "4"}));
+    parts.outputs.push_back(on::port(name, on::f32, {"N", "2"}));
+    parts.nodes.push_back(on::node("MatMul", {std::string("x.") + name, "w"}, {name}));
+  }
+  parts.initializers = {random_floats("w", {4, 2})};
+  return on::model_bytes(on::graph(parts));
+}
+
+// Frames [N, 9, 4] to scores [N, 9, 5].
+std::string frames_of_the_page() {
+  on::GraphParts parts;
+  parts.inputs = {on::port("x", on::f32, {"N", "9", "4"})};
+  parts.outputs = {on::port("scores", on::f32, {"N", "9", "5"})};
+  parts.nodes = {on::node("MatMul", {"x", "w"}, {"scores"})};
+  parts.initializers = {random_floats("w", {4, 5})};
+  return on::model_bytes(on::graph(parts));
+}
+
+void write_files_of_sequences(const ScratchFolder& folder) {
+  std::ofstream(folder / "twins.onnx", std::ios::binary) << twins_of_the_page();
+  std::ofstream(folder / "frames.onnx", std::ios::binary) << frames_of_the_page();
+  data::write_npz(folder / "triplets.npz", {{"x.anchor", random_array({40, 4}, 7)},
+                                            {"x.like", random_array({40, 4}, 8)},
+                                            {"x.unlike", random_array({40, 4}, 9)}});
+  Tensor labels(ElementType::i64, {40, 3}), counts(ElementType::i64, {40});
+  for (std::int64_t i = 0; i < 40; ++i) {
+    counts.set(i, static_cast<double>(i % 4));
+    for (std::int64_t k = 0; k < 3; ++k) labels.set(3 * i + k, static_cast<double>(1 + (i + k) % 4));
+  }
+  data::write_npz(folder / "sequences.npz",
+                  {{"x", random_array({40, 9, 4}, 10)}, {"target", labels}, {"counts", counts}});
+}
+
 Tensor yes_or_no(const Shape& shape) {
   Tensor tensor(ElementType::f32, shape);
   for (std::int64_t i = 0; i < tensor.element_count(); ++i) tensor.set(i, i % 3 == 0 ? 0 : 1);
@@ -117,16 +154,46 @@ TEST(LossesPage, ItsCommandsWork) {
   data::write_npz(folder / "trusted.npz",
                   {{"x", x}, {"target", y}, {"trust", yes_or_no({40})}, {"valid", yes_or_no({40, 2})}});
   data::write_npz(folder / "faults.npz", {{"x", random_array({40, 5}, 3)}, {"target", yes_or_no({40, 1})}});
+  write_files_of_sequences(folder);
   const auto commands = commands_of(content_of(SUPERSTEP_SOURCE "/docs/losses.md"));
-  EXPECT_GE(commands.size(), 5U);
+  EXPECT_GE(commands.size(), 7U);
   std::string said;
   for (const std::string& command : commands) {
     const Outcome outcome = run_program(folder / "", command);
     EXPECT_EQ(outcome.code, 0) << command << '\n' << outcome.output << outcome.errors;
     said += outcome.output;
   }
-  for (const char* metric : {"r2", "f1", "auc"})
+  for (const char* metric : {"r2", "f1", "auc", "triplet_margin", "label_error"})
     EXPECT_TRUE(contains(said, metric)) << metric << '\n' << said;
+}
+
+TEST(LossesPage, LabelsAndLengthsThatDoNotFitAreNamed) {
+  const ScratchFolder folder;
+  write_files_of_sequences(folder);
+  const auto refused = [&](const std::string& data, const std::string& loss, const char* why) {
+    const Outcome outcome = run_program(
+        folder / "", "train frames.onnx --no-out --steps 2 --data " + data + " --loss '" + loss + "'");
+    EXPECT_EQ(outcome.code, 1) << loss << outcome.errors;
+    EXPECT_TRUE(contains(outcome.errors, why)) << loss << outcome.errors;
+  };
+  const auto with = [&](const char* file, std::int64_t label, std::int64_t count) {
+    data::write_npz(folder / file, {{"x", random_array({2, 9, 4}, 10)},
+                                    {"target", Tensor::from<std::int64_t>({2, 3}, {1, 2, label, 1, -1, -1})},
+                                    {"counts", Tensor::from<std::int64_t>({2}, {3, count})}});
+  };
+  with("label.npz", 5, 1), with("count.npz", 3, 4);
+  refused("label.npz", "ctc", "element 2 is 5, but the model tells 5 classes apart: 0 to 4");
+  refused("count.npz", "ctc(target_lengths=counts)", "element 1 is 4, but a length is 0 to 3");
+  refused("count.npz", "ctc(target_lengths=lengths)", "has no array 'lengths'");
+  // Nine frames hold no three labels where only two count.
+  data::write_npz(folder / "short.npz", {{"x", random_array({2, 9, 4}, 10)},
+                                         {"target", Tensor::from<std::int64_t>({2, 3}, {1, 2, 3, 1, 2, 3})},
+                                         {"frames", Tensor::from<std::int64_t>({2}, {2, 9})}});
+  refused("short.npz", "ctc(input_lengths=frames)", "the loss is inf");
+  const Outcome left_out = run_program(folder / "",
+                                       "train frames.onnx --no-out --steps 2 --data short.npz --loss "
+                                       "'ctc(input_lengths=frames,zero_infinity=true)'");
+  EXPECT_EQ(left_out.code, 0) << left_out.errors;
 }
 
 TEST(LossesPage, WhatDoesNotFitIsRefusedFirst) {

@@ -45,6 +45,24 @@ TEST_F(Watching, TellsWhatARunHasReached) {
   EXPECT_EQ(seen.at("config").at("runs")[1].at("epochs").size(), 3U);
 }
 
+TEST_F(Watching, ShowsGradientsOfARunThatLogsThem) {
+  ASSERT_EQ(program("train mlp --samples 500 --epochs 2 --quiet --gradient-norms --out slopes").code, 0);
+  const Outcome once = program("watch slopes --once --page slopes.html --csv slopes.csv --tensorboard logs");
+  ASSERT_EQ(once.code, 0) << once.errors;
+  EXPECT_TRUE(contains(once.output, "gradient")) << once.output;
+  EXPECT_TRUE(contains(read_text_file(folder_ / "slopes.html"), "Gradients of slopes"));
+  const std::string table = read_text_file(folder_ / "slopes.csv");
+  for (const char* column : {",gradient_norm,", ",gradient_norm/fc1.weight"})
+    EXPECT_TRUE(contains(table, column)) << table;
+  const Outcome lines = program("watch slopes");
+  EXPECT_TRUE(contains(lines.output, ", gradient_norm ")) << lines.output;
+  EXPECT_FALSE(contains(lines.output, "gradient_norm/")) << "one number a line, not one of each parameter";
+  EXPECT_FALSE(contains(program("watch run --once").output, "gradient"));
+  const Outcome later = program("train mlp --resume run --gradient-norms --epochs 4");
+  EXPECT_EQ(later.code, 2);
+  EXPECT_TRUE(contains(later.errors, "--gradient-norms")) << later.errors;
+}
+
 TEST_F(Watching, WhatGoesOnIsSaidToGoOn) {
   const FolderLock lock(folder_ / "other");
   const Outcome outcome = program("watch other --once --page other.html");

@@ -89,6 +89,17 @@ def test_likelihoods_are_those_of_pytorch(scaled):
     assert loss_of(scaled((C,), two=True), "gaussian_nll(variance=w):y", [Y, P], T) == pytest.approx(float(expected), rel=2e-6)
 
 
+def test_sequences_are_those_of_pytorch(scaled):
+    torch = pytest.importorskip("torch")
+    y, rows = random(N, 7, C), numpy.array([[1, 1, 0], [2, 0, 0], [0, 0, 0], [1, 2, 1], [3, 3, 3], [2, 3, 0]])
+    frames, counts = numpy.array([7, 5, 3, 7, 6, 2]), numpy.array([2, 1, 0, 3, 3, 2])
+    expected = torch.nn.functional.ctc_loss(torch.from_numpy(y).log_softmax(2).transpose(0, 1), *map(torch.from_numpy, (rows, frames, counts)))
+    text = "ctc(longest=3,input_lengths=frames,target_lengths=counts)"
+    assert loss_of(scaled((7, C)), text, y, rows, frames, counts) == pytest.approx(float(expected), rel=2e-6)
+    assert loss_of(scaled((7, C)), "ctc(longest=3)", y, rows) == pytest.approx(float(torch.nn.functional.ctc_loss(
+        torch.from_numpy(y).log_softmax(2).transpose(0, 1), torch.from_numpy(rows), torch.full((N,), 7), torch.from_numpy(counts))), rel=2e-6)
+
+
 def test_focal_is_torchvisions(scaled):
     torch = pytest.importorskip("torch")
     focal = pytest.importorskip("torchvision").ops.sigmoid_focal_loss

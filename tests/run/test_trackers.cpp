@@ -56,6 +56,18 @@ class Trackers : public testing::Test {
   fs::path run_;
 };
 
+// A comma in a parameter's name does not make two columns, and no length of a gradient is taken for a metric.
+TEST_F(Trackers, LengthsOfGradientsAreOfTheTraining) {
+  add({{"epoch", 3}, {"step", 75}, {"gradient_norm", 0.5}, {"gradient_norm/a,\"b\"", 0.25}, {"rmse", 0.1}});
+  const RunStory story = read_story(run_);
+  EXPECT_EQ(story.metric, "rmse");
+  EXPECT_TRUE(is_of_training("gradient_norm"));
+  EXPECT_TRUE(is_of_parameter("gradient_norm/a,\"b\""));
+  csv_tracker(folder_ / "run.csv")->write(story);
+  const std::string table = read_text_file(folder_ / "run.csv");
+  EXPECT_TRUE(contains(table, ",\"gradient_norm/a,\"\"b\"\"\"")) << table;
+}
+
 TEST_F(Trackers, AStoryIsWhatTheFolderTells) {
   const RunStory story = read_story(run_);
   EXPECT_EQ(story.name, "run");

@@ -56,6 +56,7 @@ const TrainSettings unusual{.workload = "model.onnx",
                             .monitor = "rmse",
                             .average = 0.99,
                             .gradient = "mixed:2:fc1",
+                            .gradient_norms = true,
                             .augment = false,
                             .seed = 0xfedcba9876543210U,
                             .batch_norm_span = 4};

@@ -159,6 +159,45 @@ TEST(UserMetrics, OfDistributionsAndDirections) {
   EXPECT_NEAR(metric("cosine_similarity", turned), 0.5, 1e-6);
 }
 
+// Anchors at 0 and 10; what is like them 1 and 4 away, what is not 3 and 2.
+TEST(UserMetrics, OfTriplets) {
+  const transform::LossTerm term =
+      transform::loss_from_text("triplet_margin(positive=p,negative=n,margin=1)")[0];
+  const Tensor anchor = numbers({2, 1}, {0, 10}), positive = numbers({2, 1}, {1, 14}),
+               negative = numbers({2, 1}, {-3, 8}), mask = numbers({2}, {1, 0});
+  const std::int64_t at[] = {0, 1};
+  Compared compared{.term = term, .output = anchor, .truth = anchor, .at = at};
+  compared.positive = &positive, compared.negative = &negative;
+  const std::string names[] = {"triplet_margin", "accuracy"};
+  const std::vector<double> both = measure(names, compared);
+  EXPECT_NEAR(both[0], 3.0 / 2, 1e-5) << "0, and 4 - 2 + 1";
+  EXPECT_EQ(both[1], 0.5);
+  compared.mask = &mask;
+  EXPECT_EQ(measure(names, compared)[1], 1);
+}
+
+// Frames say "1 1 - 1 2" and "- 2 - - -"; so are "1 1 2" and "2 1".
+TEST(UserMetrics, OfSequences) {
+  Answers spoken{.loss = "ctc",
+                 .output = Tensor(ElementType::f32, {2, 5, 3}),
+                 .truth = Tensor::from<std::int64_t>({2, 3}, {1, 1, 2, 2, 1, -1}),
+                 .classes = 3};
+  const std::int64_t said[] = {1, 1, 0, 1, 2, 0, 2, 0, 0, 0};
+  for (std::int64_t t = 0; t < 10; ++t) spoken.output.set(3 * t + said[t], 1);
+  EXPECT_EQ(metric("label_error", spoken), 1.0 / 5);
+  EXPECT_EQ(metric("accuracy", spoken), 0.5);
+  Answers one = spoken;  // a frame of probabilities e/(e + 2) and twice 1/(e + 2): "2" or nothing
+  one.output = numbers({1, 1, 3}, {1, 0, 0}), one.truth = Tensor::from<std::int64_t>({1, 2}, {2, 0});
+  EXPECT_NEAR(metric("ctc", one), std::log(std::exp(1.0) + 2), 1e-9);
+  EXPECT_EQ(metric("label_error", one), 1);
+  one.truth = Tensor::from<std::int64_t>({1, 2}, {2, 2});
+  EXPECT_TRUE(std::isinf(metric("ctc", one))) << "three frames at least";
+  one.loss = "ctc(zero_infinity=true)";
+  EXPECT_EQ(metric("ctc", one), 0);
+  one.output.set(1, std::nan(""));
+  EXPECT_TRUE(std::isnan(metric("accuracy", one)));
+}
+
 TEST(UserMetrics, NaNIsNoSuccess) {
   Answers broken = classes;
   broken.output.set(0, std::nan(""));
@@ -170,14 +209,16 @@ TEST(UserMetrics, NaNIsNoSuccess) {
 }
 
 TEST(UserMetrics, EveryKindHasItsOwnAndSaysWhichWayIsBetter) {
-  for (const char* text : {"mse", "bce", "cross_entropy", "kl_div", "cosine", "dice", "poisson_nll"}) {
+  for (const char* text : {"mse", "bce", "cross_entropy", "kl_div", "cosine", "dice", "poisson_nll",
+                           "triplet_margin(positive=p,negative=n)", "ctc"}) {
     const transform::LossKind kind = transform::loss_from_text(text)[0].kind;
     const std::vector<std::string> all = metrics_for(kind);
     for (const std::string& name : default_metrics(kind))
       EXPECT_TRUE(std::ranges::find(all, name) != all.end()) << name;
   }
   for (const char* better : {"accuracy", "r2", "auc", "iou"}) EXPECT_TRUE(higher_is_better(better));
-  for (const char* better : {"rmse", "bce", "kl_div", "nll"}) EXPECT_FALSE(higher_is_better(better));
+  for (const char* better : {"rmse", "bce", "kl_div", "nll", "label_error", "triplet_margin"})
+    EXPECT_FALSE(higher_is_better(better));
   EXPECT_EQ(metrics_from_text("r2,mae:position").at(1).output, "position");
   expect_error(ErrorCode::invalid_argument, {"there is no metric 'f2'", "--metrics f2"},
                [] { metrics_from_text("f2"); });

@@ -1,5 +1,7 @@
 // Every loss against its definition written out, its gradient against finite differences, and what users
 // write.
+#include <fmt/format.h>
+
 #include <cmath>
 #include <functional>
 #include <map>
@@ -41,6 +43,7 @@ struct Case {
   std::string text;
   Tensor output, target;
   Tensor variance = {}, sample_weights = {}, mask = {};
+  Tensor positive = {}, negative = {};
 };
 
 op::Function function_of(const Case& each) {
@@ -53,15 +56,19 @@ op::Function function_of(const Case& each) {
     };
     LossExtras extras;
     extras.variance = given(each.variance, true);
+    extras.positive = given(each.positive, true);
+    extras.negative = given(each.negative, true);
     extras.sample_weights = given(each.sample_weights, false);
     extras.mask = given(each.mask, false);
-    return std::vector{build_loss(term, in[0], b.constant(each.target), extras)};
+    const Var target = needs_target(term.kind) ? b.constant(each.target) : Var();
+    return std::vector{build_loss(term, in[0], target, extras)};
   };
 }
 
 std::vector<Tensor> points_of(const Case& each) {
   std::vector<Tensor> points{each.output};
-  if (each.variance.element_count() > 0) points.push_back(each.variance);
+  for (const Tensor& other : {each.variance, each.positive, each.negative})
+    if (other.element_count() > 0) points.push_back(other);
   return points;
 }
 
@@ -197,6 +204,51 @@ TEST(Losses, OfDistributionsAndDirectionsAreTheirDefinitions) {
   EXPECT_NEAR(value_of({"cosine", outputs(), truth}), angles / 4, 1e-12);
 }
 
+Case triplets(const std::string& constants) {
+  Case each{"triplet_margin(positive=p,negative=n" + constants + ")", outputs(), {}};
+  each.positive = shares(7), each.negative = shares(8, -1, 1);
+  return each;
+}
+
+double distance(const Tensor& a, const Tensor& b, std::int64_t n, double p) {
+  double sum = 0;
+  for (std::int64_t i = 3 * n; i < 3 * n + 3; ++i) sum += std::pow(std::abs(a.at(i) - b.at(i) + 1e-6), p);
+  return std::pow(sum, 1 / p);
+}
+
+TEST(Losses, OfTripletsAreTheirDefinition) {
+  for (const double p : {1.0, 2.0, 3.0})
+    for (const bool swap : {false, true}) {
+      const Case each = triplets(fmt::format(",margin=0.4,p={},swap={}", p, swap));
+      double sum = 0;
+      int beyond = 0;
+      for (std::int64_t n = 0; n < 4; ++n) {
+        double far = distance(each.output, each.negative, n, p);
+        if (swap) far = std::min(far, distance(each.positive, each.negative, n, p));
+        const double above = distance(each.output, each.positive, n, p) - far + 0.4;
+        sum += std::max(0.0, above), beyond += above < 0 ? 1 : 0;
+      }
+      EXPECT_NEAR(value_of(each), sum / 4, 1e-12) << each.text;
+      EXPECT_LT(beyond, 4) << "there is something to compare";
+    }
+  // torch.nn.functional.triplet_margin_loss of PyTorch 2.15.
+  const std::pair<const char*, double> published[] = {{"", 1.19539927303171},
+                                                      {",margin=0.4,p=1", 1.23689155497007},
+                                                      {",margin=2.5,p=3,swap=true", 2.88809329820674}};
+  for (const auto& [constants, value] : published) {
+    Case each = triplets(constants);
+    for (std::int64_t i = 0; i < 12; ++i) {
+      const auto k = static_cast<double>(i);
+      each.output.set(i, std::cos(0.5 * k));
+      each.positive.set(i, std::cos(0.9 * k)), each.negative.set(i, std::cos(1.3 * k));
+    }
+    EXPECT_NEAR(value_of(each), value, 1e-13) << constants;
+  }
+  Case apart = triplets(",margin=0.001");
+  apart.positive = apart.output;
+  EXPECT_EQ(value_of(apart), 0);
+}
+
 TEST(Losses, CountSamplesAndElementsAsTheyAreTold) {
   const Tensor y = outputs(), t = shares(8), w = weights(), m = mask();
   double weighted = 0, masked = 0, kept = 0;
@@ -246,6 +298,8 @@ std::vector<Case> differentiated() {
                    .variance = shares(4, 0.2, 2),
                    .sample_weights = {},
                    .mask = {}});
+  for (const char* constants : {",margin=3", ",margin=3,p=1", ",margin=3,p=2.5,swap=true"})
+    cases.push_back(triplets(constants));
   cases.push_back({.text = "l1(mask=m,sample_weights=w)",
                    .output = y,
                    .target = t,
@@ -298,6 +352,31 @@ TEST(Losses, AskForWhatTheyCompareInOrder) {
   EXPECT_EQ(names, (std::vector<std::string>{"x", "target", "w", "m", "learning_rate"}));
 }
 
+Graph twins() {
+  Graph graph("twins");
+  Builder b(graph);
+  const Var scale = b.state("scale", Tensor::full(ElementType::f32, {3}, 1));
+  for (const char* name : {"a", "p", "n"})
+    b.output(name, b.input(std::string("x.") + name, ElementType::f32, {4, 3}) * scale);
+  b.output("short", b.input("x.s", ElementType::f32, {4, 2}) * 2.0);
+  return graph;
+}
+
+TEST(Losses, OfTripletsCompareOutputs) {
+  const Graph step =
+      make_training_step(twins(), {loss_from_text("triplet_margin(positive=p,negative=n,mask=m):a")}, {});
+  std::vector<std::string> names;
+  for (const graph::ValueId id : step.inputs()) names.push_back(step.value(id).name);
+  EXPECT_EQ(names, (std::vector<std::string>{"x.a", "x.p", "x.n", "x.s", "m", "learning_rate"}));
+  const auto refused = [](const char* text, std::initializer_list<std::string> why, ErrorCode code) {
+    expect_error(code, why, [&] { make_training_step(twins(), {loss_from_text(text)}, {}); });
+  };
+  refused("triplet_margin(positive=q,negative=n):a", {"the model has no such output", "q"},
+          ErrorCode::invalid_argument);
+  refused("triplet_margin(positive=p,negative=short):a", {"three outputs", "a negative f32[4,2]"},
+          ErrorCode::bad_graph);
+}
+
 TEST(LossText, SaysTermsOutputsAndConstants) {
   const std::vector<LossTerm> terms =
       loss_from_text("0.5*huber(delta=2,mask=valid):position,focal(gamma=0):mask");
@@ -332,6 +411,9 @@ TEST(LossText, WhatIsWrongIsNamed) {
   refused("cross_entropy(ignore=1.5)", {"ignore is a label, a whole number, not '1.5'"});
   refused("cross_entropy(class_weights=1:-2)", {"class_weights"});
   refused("gaussian_nll:y", {"none is named", "gaussian_nll(variance=OUTPUT):MEAN"});
+  refused("triplet_margin(positive=p):a", {"not all are named", "(positive=OUTPUT,negative=OUTPUT):ANCHOR"});
+  refused("triplet_margin(positive=p,negative=n,p=0.5)", {"p must be", "1"});
+  refused("triplet_margin(positive=p,negative=n,swap=yes)", {"swap is true or false, not 'yes'"});
   refused("mse(mask=)", {"mask is a name, and none is given"});
   refused("mse,,l1", {"a term has no loss"});
   const LossSpec four{loss_from_text("cross_entropy(class_weights=1:2:3:4)")};

@@ -50,6 +50,7 @@ run::TrainSettings settings_of(const TrainingSettings& given) {
   settings.metrics = given.metrics;
   settings.loss_scale = given.loss_scale;
   settings.average = given.average;
+  settings.gradient_norms = given.gradient_norms;
   settings.seed = given.settings.seed;
   if (!given.until_metric.empty()) settings.until = run::Until{given.until_metric, given.until_value};
   return settings;

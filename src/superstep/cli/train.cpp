@@ -397,6 +397,8 @@ void declare_gradient_and_options(CLI::App& command, run::TrainSettings& setting
                   "mixed:K:LAYER,...")
       ->type_name("MODE")
       ->capture_default_str();
+  command.add_flag("--gradient-norms", settings.gradient_norms,
+                   "log the length of all gradients together, and of each parameter's, epoch by epoch");
   command.add_option("--seed", settings.seed, "seed of weights, order and augmentation")
       ->type_name("N")
       ->check(whole_number_from(0))

@@ -130,6 +130,7 @@ transform::Pass training_step_of(const workload::Recipe& recipe, const TrainSett
                                         .average = recipe.average,
                                         .joint_statistics = settings.batch_norm_span > 1,
                                         .loss_scale = loss_scale_of(settings),
+                                        .gradient_norms = settings.gradient_norms,
                                         .gradient = transform::gradient_mode_from_text(settings.gradient)});
 }
 

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <functional>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <thread>
@@ -26,6 +28,8 @@ namespace fs = std::filesystem;
 using run::LoggedEpoch;
 using run::RunStatus;
 using run::RunStory;
+
+const std::string gradient_norm = "gradient_norm";  // of a run that logs it: of all parameters together
 
 struct Arguments {
   std::vector<std::string> runs;
@@ -84,18 +88,28 @@ std::string row_of_blocks(const RunStory& story, const std::string& name, std::s
   return text;
 }
 
+bool has_gradient_norms(const RunStory& story) {
+  return !story.epochs.empty() && !std::isnan(story.epochs.back().value(gradient_norm));
+}
+
 TextTable table_of(const RunStory& story, std::size_t rows) {
-  TextTable table({"epoch", "loss", story.metric.empty() ? "metric" : story.metric, "learning rate",
-                   "samples/s", "time"});
+  const bool norms = has_gradient_norms(story);
+  std::vector<std::string> names = {
+      "epoch", "loss", story.metric.empty() ? "metric" : story.metric, "learning rate", "samples/s", "time"};
+  if (norms) names.emplace_back("gradient");
+  TextTable table(names);
   const std::size_t first = story.epochs.size() > rows ? story.epochs.size() - rows : 0;
   const auto number = [](double value) {
     return std::isnan(value) ? std::string("-") : fmt::format("{:.5g}", value);
   };
   for (std::size_t i = first; i < story.epochs.size(); ++i) {
     const LoggedEpoch& epoch = story.epochs[i];
-    table.add_row({fmt::format("{:g}", epoch.epoch), number(epoch.value("loss")),
-                   number(epoch.value(story.metric)), number(epoch.value("learning_rate")),
-                   format_count(epoch.value("throughput")), format_seconds(epoch.seconds)});
+    std::vector<std::string> row = {
+        fmt::format("{:g}", epoch.epoch),        number(epoch.value("loss")),
+        number(epoch.value(story.metric)),       number(epoch.value("learning_rate")),
+        format_count(epoch.value("throughput")), format_seconds(epoch.seconds)};
+    if (norms) row.push_back(number(epoch.value(gradient_norm)));
+    table.add_row(row);
   }
   return table;
 }
@@ -117,7 +131,8 @@ void tell_new(const RunStory& story, std::size_t told, bool names_run) {
     const LoggedEpoch& epoch = story.epochs[i];
     std::string line = names_run ? story.name + ": " : "";
     line += fmt::format("epoch {:g}, step {}", epoch.epoch, epoch.step);
-    for (const auto& [name, value] : epoch.values) line += fmt::format(", {} {:.6g}", name, value);
+    for (const auto& [name, value] : epoch.values)
+      if (!run::is_of_parameter(name)) line += fmt::format(", {} {:.6g}", name, value);
     fmt::print("{}\n", line);
   }
   std::fflush(stdout);
@@ -133,6 +148,31 @@ page::Plot curves(const std::vector<RunStory>& stories, const std::string& title
     if (!series.x.empty()) plot.series.push_back(std::move(series));
   }
   plot.log_y = name == "loss";
+  return plot;
+}
+
+// A curve for each parameter of a run, logarithmic: which layers learn, and where gradients vanish or grow.
+// Of many those whose gradients were the longest.
+page::Plot parameter_curves(const RunStory& story) {
+  constexpr std::size_t most = 12;  // that colors still tell apart
+  page::Plot plot{
+      .title = "Gradients of " + story.name, .x_label = "epoch", .y_label = "length", .series = {}};
+  std::map<std::string, page::Series> found;
+  for (const LoggedEpoch& epoch : story.epochs)
+    for (const auto& [name, value] : epoch.values) {
+      if (!run::is_of_parameter(name) || !(value > 0) || !std::isfinite(value)) continue;
+      page::Series& series = found[name];
+      series.label = name.substr(name.find('/') + 1);
+      series.x.push_back(epoch.epoch), series.y.push_back(value);
+    }
+  for (auto& [name, series] : found) plot.series.push_back(std::move(series));
+  std::ranges::stable_sort(plot.series, std::ranges::greater(),
+                           [](const page::Series& series) { return series.y.back(); });
+  if (plot.series.size() > most) {
+    plot.title += fmt::format(" (the longest {} of {})", most, plot.series.size());
+    plot.series.resize(most);
+  }
+  plot.log_y = true;
   return plot;
 }
 
@@ -152,6 +192,9 @@ void write_page(const std::string& file, const std::vector<RunStory>& stories, i
     }
   page.plot(curves(stories, "Learning rate", "learning_rate"));
   page.plot(curves(stories, "Throughput, samples/s", "throughput"));
+  if (std::ranges::any_of(stories, has_gradient_norms)) page.plot(curves(stories, "Gradient", gradient_norm));
+  for (const RunStory& story : stories)
+    if (has_gradient_norms(story)) page.plot(parameter_curves(story));
   page.end_row();
   page.write(file);
 }

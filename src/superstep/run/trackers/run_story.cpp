@@ -90,9 +90,11 @@ double steps_an_epoch(const RunStory& story) {
 
 }  // namespace
 
+bool is_of_parameter(const std::string& name) { return name.starts_with("gradient_norm/"); }
+
 bool is_of_training(const std::string& name) {
   return name == "loss" || name == "learning_rate" || name == "throughput" || name == "loss_scale" ||
-         name == "skipped_steps";
+         name == "skipped_steps" || name == "gradient_norm" || is_of_parameter(name);
 }
 
 const char* name_of(RunStatus status) {

@@ -23,6 +23,8 @@ struct LoggedEpoch {
   double value(const std::string& name) const;
 };
 
+// Of a log's values: whether it is of one parameter, the length of its gradient.
+bool is_of_parameter(const std::string& name);
 // Of a log's values: whether it is of the training, and no metric of the validation samples.
 bool is_of_training(const std::string& name);
 

@@ -9,6 +9,14 @@
 namespace superstep::run {
 namespace {
 
+// As CSV has a name with commas or quotes (RFC 4180): in quotes, which are doubled.
+std::string quoted(const std::string& name) {
+  if (name.find_first_of(",\"\n\r") == std::string::npos) return name;
+  std::string inner;
+  for (const char c : name) inner += c == '"' ? std::string("\"\"") : std::string(1, c);
+  return '"' + inner + '"';
+}
+
 class Table : public Tracker {
  public:
   explicit Table(std::filesystem::path file) : file_(std::move(file)) {}
@@ -19,7 +27,7 @@ class Table : public Tracker {
       for (const auto& [name, value] : epoch.values)
         if (std::ranges::find(names, name) == names.end()) names.push_back(name);
     std::string text = "epoch,step,seconds";
-    for (const std::string& name : names) text += "," + name;
+    for (const std::string& name : names) text += "," + quoted(name);
     text += "\n";
     for (const LoggedEpoch& epoch : story.epochs) {
       text += fmt::format("{},{},{}", epoch.epoch, epoch.step, epoch.seconds);

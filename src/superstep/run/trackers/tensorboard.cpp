@@ -19,6 +19,7 @@ std::string first_event(double time) {
 
 // TensorBoard groups tags by what stands before the stroke.
 std::string tag_of(const std::string& name) {
+  if (is_of_parameter(name)) return name;
   return (is_of_training(name) ? "training/" : "validation/") + name;
 }
 

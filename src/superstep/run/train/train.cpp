@@ -40,6 +40,9 @@ namespace superstep::run {
 namespace {
 
 using nlohmann::json;
+
+const std::string norm_of_parameter = fmt::format("{}/", transform::gradient_norm);
+
 // One sitting of a training run.
 class Training {
  public:
@@ -402,6 +405,16 @@ class Training {
             {.name = "skipped_steps", .value = of_state("loss_scale.skipped"), .unit = "steps"}};
   }
 
+  // Of the last step: the lengths of its gradients.
+  json gradient_norms() const {
+    json norms = json::object();
+    if (!settings_.gradient_norms) return norms;
+    for (const std::string& name : executable_->state_names())
+      if (name == transform::gradient_norm || name.starts_with(norm_of_parameter))
+        norms[name] = executable_->state(name).at(0);
+    return norms;
+  }
+
   // Evaluates before it writes anything: what is stopped in between is done again as a whole.
   void end_epoch(Progress& progress) {
     const std::int64_t epoch = state_.step / batches_;
@@ -416,6 +429,7 @@ class Training {
               {"learning_rate", rate_of(state_.step - 1)}};
     line["throughput"] = epoch_throughput();
     for (const Metric& metric : scale_metrics()) line[metric.name] = metric.value;
+    line.update(gradient_norms());
     for (const Metric& metric : quality_) line[metric.name] = metric.value;
     line.update(points);
     epoch_losses_.push_back(line["loss"]);

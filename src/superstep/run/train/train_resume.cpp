@@ -53,6 +53,7 @@ constexpr auto kept_options = std::to_array<std::pair<std::string_view, const ch
     {"--monitor", "monitor"},
     {"--ema", "average"},
     {"--gradient", "gradient"},
+    {"--gradient-norms", "gradient_norms"},
     {"--seed", "seed"},
     {"--set", "model_options"},
     {"--batch-norm-span", "batch_norm_span"},

@@ -77,6 +77,7 @@ json to_json(const TrainSettings& s) {
               {"monitor", s.monitor},
               {"average", s.average},
               {"gradient", s.gradient},
+              {"gradient_norms", s.gradient_norms},
               {"augment", s.augment},
               {"seed", s.seed},
               {"batch_norm_span", s.batch_norm_span}};
@@ -151,7 +152,8 @@ TrainSettings train_settings_from_json(const json& object) {
     s.patience = object.value("patience", 0);
     s.monitor = object.value("monitor", "");
     s.average = object.value("average", 0.0);
-    s.gradient = object.value("gradient", "reverse");  // absent from older files
+    s.gradient = object.value("gradient", "reverse");          // absent from older files
+    s.gradient_norms = object.value("gradient_norms", false);  // absent from older files
     s.augment = object.at("augment");
     s.seed = object.at("seed");
     s.batch_norm_span = object.value("batch_norm_span", 1);  // absent from older files

@@ -58,6 +58,7 @@ struct TrainSettings {
   std::string monitor;               // the metric that schedule and patience watch; empty: the workload's own
   double average = 0;                // decay of averaged weights; 0: the workload's own
   std::string gradient = "reverse";  // transform/training/gradient_mode.h
+  bool gradient_norms = false;       // the log has the lengths of gradients
   bool augment = true;               // where the data allow it
   std::uint64_t seed = 1;
   int batch_norm_span = 1;  // neighbouring ranks whose batches a normalisation's statistics are taken of

@@ -175,7 +175,10 @@ class ArrayTask : public Task {
       for (const ArrayTaskSpec::Comparison& comparison : spec_.targets[k].compared)
         for (Metric& metric : measured(k, comparison, indices, outputs)) metrics.push_back(std::move(metric));
     for (const ArrayTaskSpec::Value& value : spec_.values)
-      metrics.push_back(plain(labelled(loss_of_its_own, value.label), mean_of(outputs[value.output])));
+      if (value.compared)
+        for (Metric& metric : measured(value, indices, outputs)) metrics.push_back(std::move(metric));
+      else
+        metrics.push_back(plain(labelled(loss_of_its_own, value.label), mean_of(outputs[value.output])));
     return metrics;
   }
 
@@ -306,7 +309,7 @@ class ArrayTask : public Task {
   void take_only_target(const Target& target, std::size_t array) {
     targets_.push_back({.column = {}, .own = one_row(whole(*source_, array, target.type.element))});
     if (trains_) require_finite(targets_.back().own, array);
-    if (target.classes > 0) require_labels(targets_.back().own, numbers_below(1), target);
+    require_labels(targets_.back().own, numbers_below(1), target);
     if (size_ != 1)
       throw Error(ErrorCode::bad_file, fmt::format("has 1 samples, another array {}", size_),
                   source_->place(array, 0));
@@ -345,8 +348,7 @@ class ArrayTask : public Task {
     for (std::size_t i = 0; i < rows.size(); ++i) {
       read[places[i]] = rows[i];
       if (places[i] < inputs_.size()) continue;
-      const Target& target = spec_.targets[places[i] - inputs_.size()];
-      if (target.classes > 0) require_labels(rows[i], {indices.begin(), indices.end()}, target);
+      require_labels(rows[i], {indices.begin(), indices.end()}, spec_.targets[places[i] - inputs_.size()]);
     }
     return read;
   }
@@ -361,8 +363,7 @@ class ArrayTask : public Task {
 
   void check_all_labels() const {
     for (std::size_t k = 0; k < targets_.size(); ++k)
-      if (spec_.targets[k].classes > 0 && targets_[k].column)
-        require_labels(rows_->column(*targets_[k].column), {}, spec_.targets[k]);
+      if (targets_[k].column) require_labels(rows_->column(*targets_[k].column), {}, spec_.targets[k]);
   }
 
   Shape sample_of(const Target& target) const {
@@ -375,21 +376,31 @@ class ArrayTask : public Task {
     return std::ranges::all_of(target.compared, [&](const ArrayTaskSpec::Comparison& comparison) {
       const transform::LossTerm& term = comparison.term;
       if (term.ignored) return label == static_cast<double>(*term.ignored);
-      return term.kind == transform::LossKind::token_cross_entropy && label < 0;  // not scored
+      const bool pads = term.kind == transform::LossKind::ctc ||
+                        term.kind == transform::LossKind::token_cross_entropy;  // not scored
+      return pads && label < 0;
     });
   }
 
-  // `rows`: the samples that they are of; none: all, in their order.
+  // Of labels and lengths; `rows`: the samples that they are of, none: all, in their order.
   void require_labels(const Tensor& labels, const std::vector<std::int64_t>& rows,
                       const Target& target) const {
+    if (target.classes == 0 && target.longest == 0) return;
     const std::int64_t row = labels.element_count() / std::max<std::int64_t>(1, labels.shape()[0]);
-    for (std::int64_t i = 0; i < labels.element_count(); ++i)
-      if (const double label = labels.at(i); !is_label(label, target))
-        throw Error(ErrorCode::bad_file,
-                    fmt::format("element {} is {}, but the model tells {} classes apart: 0 to {}",
-                                rows.empty() ? i : rows[static_cast<std::size_t>(i / row)] * row + i % row,
-                                label, target.classes, target.classes - 1),
-                    fmt::format("{}: array '{}'", where_, target.names.front()));
+    for (std::int64_t i = 0; i < labels.element_count(); ++i) {
+      const double label = labels.at(i);
+      const bool fits = target.longest > 0 ? label >= 0 && label <= static_cast<double>(target.longest)
+                                           : is_label(label, target);
+      if (fits) continue;
+      const std::int64_t element = rows.empty() ? i : rows[static_cast<std::size_t>(i / row)] * row + i % row;
+      throw Error(
+          ErrorCode::bad_file,
+          target.longest > 0
+              ? fmt::format("element {} is {}, but a length is 0 to {}", element, label, target.longest)
+              : fmt::format("element {} is {}, but the model tells {} classes apart: 0 to {}", element, label,
+                            target.classes, target.classes - 1),
+          fmt::format("{}: array '{}'", where_, target.names.front()));
+    }
   }
 
   std::vector<Metric> measured(std::size_t k, const ArrayTaskSpec::Comparison& comparison,
@@ -398,20 +409,49 @@ class ArrayTask : public Task {
     std::vector<Metric> metrics;
     if (comparison.metrics.empty()) return metrics;
     const Truth truth = truth_of(k, indices);
-    const std::optional<Truth> mask =
-        comparison.mask ? std::optional(truth_of(*comparison.mask, indices)) : std::nullopt;
+    const auto given = [&](const std::optional<std::size_t>& place) {
+      return place ? std::optional(truth_of(*place, indices)) : std::nullopt;
+    };
+    const auto rows_of = [](const std::optional<Truth>& of) { return of ? &of->rows : nullptr; };
+    const std::optional<Truth> mask = given(comparison.mask), frames = given(comparison.input_lengths),
+                               labels = given(comparison.target_lengths);
     const std::int64_t places = truth.rows.element_count() / truth.rows.shape()[0];
     const std::vector<double> values = measure(
         comparison.metrics, {.term = comparison.term,
                              .output = outputs[target.output],
                              .truth = truth.rows,
                              .at = truth.at,
-                             .mask = mask ? &mask->rows : nullptr,
+                             .mask = rows_of(mask),
                              .variance = comparison.variance ? &outputs[*comparison.variance] : nullptr,
+                             .input_lengths = rows_of(frames),
+                             .target_lengths = rows_of(labels),
                              .classes = target.classes,
                              .inner = inner_of(target, truth.rows, places)});
     for (std::size_t i = 0; i < values.size(); ++i)
       metrics.push_back(plain(labelled(comparison.metrics[i].c_str(), target), values[i]));
+    return metrics;
+  }
+
+  // Of outputs that are compared with one another.
+  std::vector<Metric> measured(const ArrayTaskSpec::Value& value, std::span<const std::int64_t> indices,
+                               std::span<const Tensor> outputs) const {
+    const ArrayTaskSpec::Comparison& comparison = *value.compared;
+    std::optional<Truth> mask;
+    if (comparison.mask && *comparison.mask < targets_.size()) mask = truth_of(*comparison.mask, indices);
+    const Tensor& output = outputs[value.output];
+    const std::vector<std::int64_t> at =
+        mask ? mask->at : numbers_below(static_cast<std::int64_t>(indices.size()));
+    const std::vector<double> values =
+        measure(comparison.metrics, {.term = comparison.term,
+                                     .output = output,
+                                     .truth = output,
+                                     .at = at,
+                                     .mask = mask ? &mask->rows : nullptr,
+                                     .positive = &outputs[*comparison.positive],
+                                     .negative = &outputs[*comparison.negative]});
+    std::vector<Metric> metrics;
+    for (std::size_t i = 0; i < values.size(); ++i)
+      metrics.push_back(plain(labelled(comparison.metrics[i].c_str(), value.label), values[i]));
     return metrics;
   }
 
@@ -472,7 +512,11 @@ std::vector<workload::MetricSpec> metrics_of(const ArrayTaskSpec& spec) {
       for (const std::string& name : comparison.metrics)
         metrics.push_back({labelled(name.c_str(), target), "", higher_is_better(name)});
   for (const ArrayTaskSpec::Value& value : spec.values)
-    metrics.push_back({labelled(loss_of_its_own, value.label), ""});
+    if (value.compared)
+      for (const std::string& name : value.compared->metrics)
+        metrics.push_back({labelled(name.c_str(), value.label), "", higher_is_better(name)});
+    else
+      metrics.push_back({labelled(loss_of_its_own, value.label), ""});
   return metrics;
 }
 

@@ -30,6 +30,9 @@ struct ArrayTaskSpec {
     std::vector<std::string> metrics;          // run/user/metrics.h
     std::optional<std::size_t> variance = {};  // position of the output that has it
     std::optional<std::size_t> mask = {};      // position among the targets of what each element counts
+    std::optional<std::size_t> positive = {}, negative = {};  // positions of outputs: of a triplet
+    std::optional<std::size_t> input_lengths = {},
+                               target_lengths = {};  // positions among the targets: of ctc
   };
   // What the loss takes beside the inputs: what it compares an output with, or what samples or elements
   // count.
@@ -38,13 +41,15 @@ struct ArrayTaskSpec {
     graph::ValueType type;           // of one sample, with an axis 0 of extent 1 where samples have one
     std::size_t output = 0;          // position among the model's outputs
     std::int64_t classes = 0;        // of labels: 0 to classes - 1; 0: not labels
+    std::int64_t longest = 0;        // of lengths: 0 to longest; 0: not lengths
     std::string label = {};          // in names of metrics; empty where there is only one term
     std::vector<Comparison> compared = {};  // none of weights and masks
   };
-  // An output that is itself a term of the loss: compared with nothing.
+  // An output that is itself a term of the loss, or is compared with other outputs alone.
   struct Value {
     std::size_t output = 0;
-    std::string label;  // as of a target
+    std::string label;                        // as of a target
+    std::optional<Comparison> compared = {};  // with other outputs; none: its mean is the quality
   };
   std::vector<Input> inputs;
   std::vector<Target> targets;

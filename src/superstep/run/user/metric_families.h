@@ -8,6 +8,8 @@ namespace superstep::run {
 std::vector<double> measure_numbers(std::span<const std::string> names, const Compared& compared);
 std::vector<double> measure_shares(std::span<const std::string> names, const Compared& compared);
 std::vector<double> measure_classes(std::span<const std::string> names, const Compared& compared);
+std::vector<double> measure_triplets(std::span<const std::string> names, const Compared& compared);
+std::vector<double> measure_sequences(std::span<const std::string> names, const Compared& compared);
 double kl_divergence(const Compared& compared);
 double cosine_similarity(const Compared& compared);
 

@@ -14,7 +14,7 @@ namespace {
 
 using transform::LossKind;
 
-enum class Family : std::uint8_t { numbers, shares, classes, distributions, directions };
+enum class Family : std::uint8_t { numbers, shares, classes, distributions, directions, triplets, sequences };
 
 Family family_of(LossKind kind) {
   switch (kind) {
@@ -28,6 +28,8 @@ Family family_of(LossKind kind) {
     case LossKind::nll: return Family::classes;
     case LossKind::kl_div: return Family::distributions;
     case LossKind::cosine: return Family::directions;
+    case LossKind::triplet_margin: return Family::triplets;
+    case LossKind::ctc: return Family::sequences;
     default: return Family::numbers;
   }
 }
@@ -63,6 +65,11 @@ constexpr std::array entries = {
     Entry{"top5", Family::classes, true},
     Entry{"kl_div", Family::distributions, false},
     Entry{"cosine_similarity", Family::directions, true},
+    Entry{"triplet_margin", Family::triplets, false},
+    Entry{"accuracy", Family::triplets, true},
+    Entry{"label_error", Family::sequences, false},
+    Entry{"accuracy", Family::sequences, true},
+    Entry{"ctc", Family::sequences, false},
 };
 constexpr const char* likelihood = "nll";  // of gaussian_nll and poisson_nll alone
 
@@ -87,6 +94,8 @@ std::vector<std::string> default_metrics(LossKind kind) {
     case Family::classes: return {"cross_entropy", "accuracy"};
     case Family::distributions: return {"kl_div"};
     case Family::directions: return {"cosine_similarity"};
+    case Family::triplets: return {"triplet_margin", "accuracy"};
+    case Family::sequences: return {"label_error", "accuracy"};
   }
   return {};
 }
@@ -124,6 +133,8 @@ std::vector<double> measure(std::span<const std::string> names, const Compared& 
     case Family::classes: return measure_classes(names, compared);
     case Family::distributions: return {kl_divergence(compared)};
     case Family::directions: return {cosine_similarity(compared)};
+    case Family::triplets: return measure_triplets(names, compared);
+    case Family::sequences: return measure_sequences(names, compared);
   }
   return {};
 }

@@ -1,7 +1,8 @@
 // How well a model does by the names that its field uses: what --metrics takes, for a user's own model.
 //
 // Which there are depends on what the loss compares: numbers (mse, l1, huber, ...), shares of yes and no
-// (bce, focal, dice, ...), classes (cross_entropy, nll), distributions (kl_div) or directions (cosine).
+// (bce, focal, dice, ...), classes (cross_entropy, nll), distributions (kl_div), directions (cosine),
+// triplets (triplet_margin) or sequences of labels (ctc).
 // Definitions are those of scikit-learn (sklearn.metrics); averages over classes are "macro" ones.
 #pragma once
 
@@ -40,6 +41,8 @@ struct Compared {
   std::span<const std::int64_t> at;  // n rows of `truth` and of `mask`
   const Tensor* mask = nullptr;      // what each element counts; null: one
   const Tensor* variance = nullptr;  // of gaussian_nll, [n, ...]
+  const Tensor *positive = nullptr, *negative = nullptr;             // of triplet_margin, [n, ...]
+  const Tensor *input_lengths = nullptr, *target_lengths = nullptr;  // of ctc, [m]; null: as its loss has it
   std::int64_t classes = 0,
                inner = 1;  // of labels: how many, and how far scores of a place's classes lie apart
 };

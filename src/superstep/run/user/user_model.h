@@ -118,13 +118,17 @@ class UserModel {
   void keep_values(graph::Graph& graph) const;
   void describe();
   void settle(transform::LossTerm& term) const;
+  std::int64_t longest_labels(const transform::LossTerm& term) const;
   const Port& output_of(const std::string& name, const std::string& where = {}) const;
   std::size_t position_of(const Port& output) const;
   void add_targets(const transform::LossTerm& term, const std::vector<MetricChoice>& chosen,
                    ArrayTaskSpec& spec) const;
+  ArrayTaskSpec::Comparison comparison_of(const transform::LossTerm& term, ArrayTaskSpec& spec) const;
+  void add_value(const transform::LossTerm& term, const std::vector<MetricChoice>& chosen,
+                 ArrayTaskSpec& spec) const;
   std::vector<std::string> metrics_of_term(const transform::LossTerm& term,
                                            const std::vector<MetricChoice>& chosen,
-                                           const ArrayTaskSpec::Target& target) const;
+                                           const std::vector<ArrayTaskSpec::Comparison>& before) const;
   void require_chosen(const std::vector<MetricChoice>& chosen, const ArrayTaskSpec& spec) const;
   ArrayTaskSpec task_spec() const;
   NamedTensors random_inputs(std::int64_t samples, std::uint64_t seed) const;

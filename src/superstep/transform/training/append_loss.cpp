@@ -58,16 +58,25 @@ Var AppendedLoss::target(const std::string& name, const graph::ValueType& type) 
 
 Var AppendedLoss::term(const LossTerm& term) {
   const Var output = model_output(term.output);
-  if (!needs_target(term.kind)) return build_loss(term, output, {});
-  // Those of the same name are shared: of a wrong type they are refused where they are compared.
-  const auto shared = std::ranges::find(targets_, term.target, [](const auto& known) { return known.first; });
-  const Var truth = shared != targets_.end() ? shared->second
-                                             : new_target(term.target, target_type(term.kind, output.type()));
+  Var truth;
+  if (needs_target(term.kind)) {
+    // Those of the same name are shared: of a wrong type they are refused where they are compared.
+    const auto shared =
+        std::ranges::find(targets_, term.target, [](const auto& known) { return known.first; });
+    truth =
+        shared != targets_.end() ? shared->second : new_target(term.target, target_type(term, output.type()));
+  }
   LossExtras extras;
   if (term.kind == LossKind::gaussian_nll) extras.variance = model_output(term.variance);
+  if (term.kind == LossKind::triplet_margin)
+    extras.positive = model_output(term.positive), extras.negative = model_output(term.negative);
+  if (!term.input_lengths.empty())
+    extras.input_lengths = target(term.input_lengths, lengths_type(output.type()));
+  if (!term.target_lengths.empty())
+    extras.target_lengths = target(term.target_lengths, lengths_type(output.type()));
   if (!term.sample_weights.empty())
     extras.sample_weights = target(term.sample_weights, sample_weights_type(output.type()));
-  if (!term.mask.empty()) extras.mask = target(term.mask, mask_type(term.kind, output.type()));
+  if (!term.mask.empty()) extras.mask = target(term.mask, mask_type(term, output.type()));
   return build_loss(term, output, truth, extras);
 }
 

@@ -10,6 +10,7 @@
 #include "superstep/op/move/view.h"
 #include "superstep/op/rows/reduction.h"
 #include "superstep/op/rows/softmax.h"
+#include "superstep/transform/training/ctc.h"
 #include "superstep/transform/training/loss_values.h"
 
 namespace superstep::transform {
@@ -34,7 +35,9 @@ const std::vector<std::string> names = {"mse",
                                         "poisson_nll",
                                         "gaussian_nll",
                                         "cosine",
-                                        "tversky"};
+                                        "tversky",
+                                        "triplet_margin",
+                                        "ctc"};
 
 Var smallest(Var like) { return like.builder().scalar(like.element(), 1e-30); }
 
@@ -115,10 +118,20 @@ Var value(const LossTerm& term, Var output) {
 
 }  // namespace
 
-bool needs_target(LossKind kind) { return kind != LossKind::value; }
+bool needs_target(LossKind kind) { return kind != LossKind::value && kind != LossKind::triplet_margin; }
 
 bool takes_labels(LossKind kind) {
-  return kind == LossKind::cross_entropy || kind == LossKind::token_cross_entropy || kind == LossKind::nll;
+  return kind == LossKind::cross_entropy || kind == LossKind::token_cross_entropy || kind == LossKind::nll ||
+         kind == LossKind::ctc;
+}
+
+int class_axis(LossKind kind, const Shape& scores) {
+  return kind == LossKind::token_cross_entropy || kind == LossKind::ctc ? scores.rank() - 1 : 1;
+}
+
+bool has_axes_for(LossKind kind, const Shape& output) {
+  if (kind == LossKind::ctc) return output.rank() == 3;
+  return output.rank() >= (takes_labels(kind) || kind == LossKind::triplet_margin ? 2 : 0);
 }
 
 bool is_of_whole_batch(LossKind kind) { return kind == LossKind::dice || kind == LossKind::tversky; }
@@ -132,23 +145,31 @@ LossKind loss_kind_from_name(std::string_view name) {
               unknown_name_hint(name, names));
 }
 
-graph::ValueType target_type(LossKind kind, const graph::ValueType& output) {
+graph::ValueType target_type(const LossTerm& term, const graph::ValueType& output) {
+  const LossKind kind = term.kind;
   if (!takes_labels(kind)) return output;
-  const bool last = kind == LossKind::token_cross_entropy;
-  if (output.shape.rank() < 2)
+  if (!has_axes_for(kind, output.shape)) {
+    const char* scores = kind == LossKind::ctc                   ? "[N, frames, classes]"
+                         : kind == LossKind::token_cross_entropy ? "[N, ..., classes]"
+                                                                 : "[N, classes, ...]";
     throw Error(ErrorCode::bad_graph,
-                fmt::format("{} takes scores {}, not {}", name_of(kind),
-                            last ? "[N, ..., classes]" : "[N, classes, ...]", graph::to_string(output)));
+                fmt::format("{} takes scores {}, not {}", name_of(kind), scores, graph::to_string(output)));
+  }
   std::vector<std::int64_t> extents = output.shape.extents();
-  extents.erase(last ? extents.end() - 1 : extents.begin() + 1);
+  extents.erase(extents.begin() + class_axis(kind, output.shape));
+  if (kind == LossKind::ctc) extents[1] = term.longest.value_or(extents[1]);
   return {ElementType::i64, Shape(extents)};
 }
 
-graph::ValueType mask_type(LossKind kind, const graph::ValueType& output) {
-  if (takes_labels(kind)) return {output.element, target_type(kind, output).shape};
+graph::ValueType mask_type(const LossTerm& term, const graph::ValueType& output) {
+  const LossKind kind = term.kind;
   std::vector<std::int64_t> extents = output.shape.extents();
-  if (kind == LossKind::kl_div) extents.resize(std::min<std::size_t>(extents.size(), 1));
+  if (kind == LossKind::kl_div || kind == LossKind::ctc)
+    extents.resize(std::min<std::size_t>(extents.size(), 1));
+  else if (takes_labels(kind))
+    return {output.element, target_type(term, output).shape};
   if (kind == LossKind::cosine && extents.size() > 1) extents.erase(extents.begin() + 1);
+  if (kind == LossKind::triplet_margin && !extents.empty()) extents.pop_back();
   return {output.element, Shape(extents)};
 }
 
@@ -156,13 +177,22 @@ graph::ValueType sample_weights_type(const graph::ValueType& output) {
   return {output.element, Shape{output.shape.rank() == 0 ? 1 : output.shape[0]}};
 }
 
+graph::ValueType lengths_type(const graph::ValueType& output) {
+  return {ElementType::i64, sample_weights_type(output).shape};
+}
+
 Var build_loss(const LossTerm& term, Var output, Var target, const LossExtras& extras) {
   if (term.kind == LossKind::value) return value(term, output);
-  if (const graph::ValueType expected = target_type(term.kind, output.type()); target.type() != expected)
+  if (term.kind == LossKind::triplet_margin)
+    return averaged(triplet_values(term, output, extras.positive, extras.negative), {}, extras);
+  if (const graph::ValueType expected = target_type(term, output.type()); target.type() != expected)
     throw Error(ErrorCode::bad_graph,
                 fmt::format("the target of {} is {}, expected {}", name_of(term.kind),
                             graph::to_string(target.type()), graph::to_string(expected)));
   if (term.kind == LossKind::token_cross_entropy) return token_cross_entropy(output, target);
+  if (term.kind == LossKind::ctc)
+    return averaged(ctc_values(term, output, target, {extras.input_lengths, extras.target_lengths}), {},
+                    extras);
   if (takes_labels(term.kind)) return of_labels(term, output, target, extras);
   if (term.kind == LossKind::dice) return dice(output, target);
   if (term.kind == LossKind::tversky) return tversky(term, output, target);

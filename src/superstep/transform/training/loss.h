@@ -48,12 +48,23 @@ enum class LossKind : std::uint8_t {
   // 1 - (sum y t + 1) / (sum y t + alpha sum y (1 - t) + beta sum (1 - y) t + 1) over the whole batch (S. S.
   // M. Salehi et al., MLMI 2017); y and t in [0, 1].
   tversky,
+  // Mean max(0, margin + |a - p| - |a - n|) of three outputs of one shape: an anchor, what is like it and
+  // what is not; lengths along the last axis (V. Balntas et al., BMVC 2016). It takes no target.
+  triplet_margin,
+  // Over scores or log-probabilities y [N, frames, C] and labels t i64 [N, longest]: minus the logarithm of
+  // what all alignments of the labels with the frames have together, divided by the number of labels (A.
+  // Graves et al., ICML 2006). Infinite where no alignment fits (training/ctc.h).
+  ctc,
 };
 
 const char* name_of(LossKind kind);
 bool needs_target(LossKind kind);
 // Whether it compares with labels, whole numbers from 0 to the number of classes.
 bool takes_labels(LossKind kind);
+// Of a loss over labels: the axis of its scores that has the classes.
+int class_axis(LossKind kind, const Shape& scores);
+// Whether outputs of this rank can be compared that way: scores have axes for classes and frames.
+bool has_axes_for(LossKind kind, const Shape& output);
 // Whether it is one number of a whole batch, and none of a sample.
 bool is_of_whole_batch(LossKind kind);
 LossKind loss_kind_from_name(std::string_view name);  // throws Error (invalid_argument), nearest name
@@ -76,6 +87,18 @@ struct LossTerm {
   // what each times its weight is. A mask, of the shape of what is averaged (of targets, of labels): sums of
   // what each times its mask is, divided by the sum of the mask over the whole batch.
   std::string sample_weights = {}, mask = {};
+  // triplet_margin: the outputs that the anchor is compared with; lengths are those of this power; with
+  // `swap` the negative's distance is the smaller one of those from anchor and from positive.
+  std::string positive = {}, negative = {};
+  double margin = 1, power = 2;
+  bool swap = false;
+  // ctc: the class that stands for no label, the most labels that a sample has (none: as many as frames),
+  // and whether a sample that no alignment fits counts zero. The names of inputs with the lengths of samples
+  // and of their labels, i64 [N]; without: all frames, and labels up to the first that is blank or negative.
+  std::int64_t blank = 0;
+  std::optional<std::int64_t> longest = {};
+  bool zero_infinity = false;
+  std::string input_lengths = {}, target_lengths = {};
 };
 
 // What a loss of a model's own is built of: values of the training step's graph.
@@ -105,14 +128,17 @@ struct LossSpec {
 
 // What the target of a term that needs one looks like, from the type of the model's output. Throws Error
 // (bad_graph) where such an output cannot be compared that way.
-graph::ValueType target_type(LossKind kind, const graph::ValueType& output);
+graph::ValueType target_type(const LossTerm& term, const graph::ValueType& output);
 // What is averaged, and so a mask of it: from the type of the output, as above.
-graph::ValueType mask_type(LossKind kind, const graph::ValueType& output);
+graph::ValueType mask_type(const LossTerm& term, const graph::ValueType& output);
 graph::ValueType sample_weights_type(const graph::ValueType& output);
+graph::ValueType lengths_type(const graph::ValueType& output);
 
 // What a term is of beside output and target; invalid where it has none.
 struct LossExtras {
   op::Var variance = {}, sample_weights = {}, mask = {};
+  op::Var positive = {}, negative = {};             // triplet_margin
+  op::Var input_lengths = {}, target_lengths = {};  // ctc
 };
 
 // The term without its weight: a scalar of the output's element type. `target`: invalid where the term needs

@@ -60,6 +60,19 @@ void set_name(std::string& place, const char* what, std::string_view text, const
   place = value;
 }
 
+bool yes_or_no(const char* what, std::string_view text, const std::string& value) {
+  if (value != "true" && value != "false")
+    refuse(text, fmt::format("{} is true or false, not '{}'", what, value));
+  return value == "true";
+}
+
+std::int64_t whole_in(const char* what, std::string_view text, const std::string& value, std::int64_t least) {
+  const std::optional<std::int64_t> number = whole_number(value);
+  if (!number || *number < least)
+    refuse(text, fmt::format("{} is a whole number, {} at least, not '{}'", what, least, value));
+  return *number;
+}
+
 using Text = std::string_view;
 using Value = const std::string&;
 const std::array constants = {
@@ -96,13 +109,42 @@ const std::array constants = {
     Constant{"variance",
              {gaussian_nll},
              [](LossTerm& t, Text text, Value v) { set_name(t.variance, "variance", text, v); }},
+    Constant{"positive",
+             {triplet_margin},
+             [](LossTerm& t, Text text, Value v) { set_name(t.positive, "positive", text, v); }},
+    Constant{"negative",
+             {triplet_margin},
+             [](LossTerm& t, Text text, Value v) { set_name(t.negative, "negative", text, v); }},
+    Constant{"margin",
+             {triplet_margin},
+             [](LossTerm& t, Text text, Value v) { t.margin = number_in(text, "margin", v, above_zero); }},
+    Constant{"p",
+             {triplet_margin},
+             [](LossTerm& t, Text text, Value v) { t.power = number_in(text, "p", v, {.low = 1}); }},
+    Constant{"swap",
+             {triplet_margin},
+             [](LossTerm& t, Text text, Value v) { t.swap = yes_or_no("swap", text, v); }},
+    Constant{
+        "blank", {ctc}, [](LossTerm& t, Text text, Value v) { t.blank = whole_in("blank", text, v, 0); }},
+    Constant{"longest",
+             {ctc},
+             [](LossTerm& t, Text text, Value v) { t.longest = whole_in("longest", text, v, 1); }},
+    Constant{"zero_infinity",
+             {ctc},
+             [](LossTerm& t, Text text, Value v) { t.zero_infinity = yes_or_no("zero_infinity", text, v); }},
+    Constant{"input_lengths",
+             {ctc},
+             [](LossTerm& t, Text text, Value v) { set_name(t.input_lengths, "input_lengths", text, v); }},
+    Constant{"target_lengths",
+             {ctc},
+             [](LossTerm& t, Text text, Value v) { set_name(t.target_lengths, "target_lengths", text, v); }},
     Constant{"sample_weights",
              {mse, l1, huber, smooth_l1, log_cosh, bce, bce_with_logits, focal, cross_entropy, nll, kl_div,
-              poisson_nll, gaussian_nll, cosine},
+              poisson_nll, gaussian_nll, cosine, triplet_margin, ctc},
              [](LossTerm& t, Text text, Value v) { set_name(t.sample_weights, "sample_weights", text, v); }},
     Constant{"mask",
              {mse, l1, huber, smooth_l1, log_cosh, bce, bce_with_logits, focal, cross_entropy, nll, kl_div,
-              poisson_nll, gaussian_nll, cosine},
+              poisson_nll, gaussian_nll, cosine, triplet_margin, ctc},
              [](LossTerm& t, Text text, Value v) { set_name(t.mask, "mask", text, v); }},
 };
 
@@ -173,6 +215,9 @@ LossTerm term_from(std::string_view part, std::string_view text) {
   if (term.kind == gaussian_nll && term.variance.empty())
     refuse(text, "gaussian_nll compares with a variance, and none is named",
            "gaussian_nll(variance=OUTPUT):MEAN");
+  if (term.kind == triplet_margin && (term.positive.empty() || term.negative.empty()))
+    refuse(text, "triplet_margin compares three outputs, and not all are named",
+           "triplet_margin(positive=OUTPUT,negative=OUTPUT):ANCHOR");
   return term;
 }
 

@@ -78,6 +78,16 @@ Var cosine(Var y, Var t) {
   return 1.0 - op::reduce_sum(y * t, axes) / (length(y) * length(t));
 }
 
+// The length of x - y along the last axis. PyTorch adds 1e-6 to every difference, so that the slope is finite
+// where there is none.
+Var distance(Var x, Var y, double power) {
+  const Var away = x - y + 1e-6;
+  const op::Axes last = {x.shape().rank() - 1};
+  if (power == 1) return op::reduce_l1(away, last);
+  if (power == 2) return op::reduce_l2(away, last);
+  return op::pow(op::reduce_sum(op::pow(op::abs(away), power), last), 1 / power);
+}
+
 Tensor class_weights(const LossTerm& term, Var log_probabilities) {
   const std::int64_t classes = log_probabilities.shape()[1];
   if (static_cast<std::int64_t>(term.class_weights.size()) != classes)
@@ -117,6 +127,24 @@ Var loss_values(const LossTerm& term, Var y, Var t, Var variance) {
     default: break;
   }
   throw Error(ErrorCode::internal, fmt::format("{} averages no values", name_of(term.kind)));
+}
+
+Var triplet_values(const LossTerm& term, Var anchor, Var positive, Var negative) {
+  const auto require_like_anchor = [&](const char* what, Var other) {
+    if (other.type() == anchor.type() && has_axes_for(term.kind, anchor.shape())) return;
+    throw Error(
+        ErrorCode::bad_graph,
+        fmt::format("triplet_margin takes three outputs [N, ..., features] of one shape, not an anchor "
+                    "{} and a {} {}",
+                    graph::to_string(anchor.type()), what, graph::to_string(other.type())));
+  };
+  require_like_anchor("positive", positive);
+  require_like_anchor("negative", negative);
+  Var far = distance(anchor, negative, term.power);
+  if (term.swap) far = op::min(far, distance(positive, negative, term.power));
+  const Var values = distance(anchor, positive, term.power) - far + term.margin;
+  const Var zero = constant_like(values, 0);
+  return op::where(op::greater_or_equal(values, zero), values, zero);
 }
 
 LabelValues label_values(const LossTerm& term, Var log_probabilities, Var labels) {

@@ -9,6 +9,10 @@ namespace superstep::transform {
 // of mask_type(). `variance`: of gaussian_nll.
 op::Var loss_values(const LossTerm& term, op::Var output, op::Var target, op::Var variance);
 
+// Of triplet_margin: a number of each anchor, of the outputs' shape without its last axis. Throws Error
+// (bad_graph) where the three are not of one type.
+op::Var triplet_values(const LossTerm& term, op::Var anchor, op::Var positive, op::Var negative);
+
 // Of losses over labels [N, ...]: minus the logarithm of the label's class, smoothed and weighted, and what
 // each label counts in the denominator; invalid where all count one.
 struct LabelValues {

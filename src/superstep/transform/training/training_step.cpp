@@ -129,7 +129,13 @@ class TrainingStep {
     if (scaled) scaled->unscale(gradients);
     learnt_ = scaled ? step_ - scaled->skipped() : step_;
     finite_ = scaled ? scaled->finite() : Var();
-    if (optimizer_.clip > 0) clip(gradients);
+    if (optimizer_.clip > 0 || options_.gradient_norms) {
+      builder_.set_name(options_.gradient_norms ? gradient_norm : "clip");
+      const std::vector<Var> squares = squares_of(gradients);
+      const Var all = sum_of(squares);
+      if (options_.gradient_norms) keep_norms(trained, squares, all);
+      if (optimizer_.clip > 0) clip(gradients, all);
+    }
     bool any = false;
     for (std::size_t i = 0; i < trained.size(); ++i)
       if (gradients[i].valid()) update_parameter(trained[i], gradients[i]), any = true;
@@ -180,20 +186,42 @@ class TrainingStep {
                   layer, "there are: " + join(known, ", "));
   }
 
+  // The sum of squares of each, in f32; invalid where the loss does not depend on it.
+  static std::vector<Var> squares_of(const std::vector<Var>& gradients) {
+    std::vector<Var> squares;
+    for (const Var gradient : gradients)
+      squares.push_back(gradient.valid() ? op::cast(op::reduce_sum_square(gradient), ElementType::f32)
+                                         : Var());
+    return squares;
+  }
+
+  // Invalid where there are none.
+  static Var sum_of(const std::vector<Var>& squares) {
+    Var sum;
+    for (const Var own : squares)
+      if (own.valid()) sum = sum.valid() ? sum + own : own;
+    return sum;
+  }
+
   // Times clip / max(clip, norm), which is 1 up to `clip`.
-  void clip(std::vector<Var>& gradients) {
+  void clip(std::vector<Var>& gradients, Var squares) {
     builder_.set_name("clip");
-    Var squares;
-    for (const Var gradient : gradients) {
-      if (!gradient.valid()) continue;
-      const Var own = op::cast(op::reduce_sum_square(gradient), ElementType::f32);
-      squares = squares.valid() ? squares + own : own;
-    }
     if (!squares.valid()) return;
     const Var limit = builder_.scalar(ElementType::f32, optimizer_.clip);
     const Var factor = limit / op::max(limit, op::sqrt(squares));
     for (Var& gradient : gradients)
       if (gradient.valid()) gradient = gradient * op::cast(factor, gradient.element());
+  }
+
+  void keep_norms(const std::vector<Var>& trained, const std::vector<Var>& squares, Var all) {
+    const auto keep = [&](const std::string& name, Var square) {
+      const Var state = new_state(name, Tensor::scalar(0.0F));
+      update_buffer(state, op::sqrt(square));
+    };
+    builder_.set_name(gradient_norm);
+    if (all.valid()) keep(gradient_norm, all);
+    for (std::size_t i = 0; i < trained.size(); ++i)
+      if (squares[i].valid()) keep(fmt::format("{}/{}", gradient_norm, name_of(trained[i])), squares[i]);
   }
 
   // average' = average + (1 - d) (parameter' - average)

@@ -3,7 +3,8 @@
 // Inputs: those of the model, then the targets of the loss, then `learning_rate` (f32 scalar).
 // Outputs: `loss` (the mean over the batch), then the model's own where they are asked for.
 // State: the model's, under its names; the optimiser's as "adam.m/PARAMETER", "adam.v/PARAMETER",
-// "sgd.momentum/PARAMETER" and their like; "average/PARAMETER" where averages are kept; `step` (i64 scalar:
+// "sgd.momentum/PARAMETER" and their like; "average/PARAMETER" where averages are kept; "gradient_norm" and
+// "gradient_norm/PARAMETER" (f32 scalars) where these are; `step` (i64 scalar:
 // steps made so far); `dropout.counter` (i64 scalar: samples seen so far) where the model drops out. Names
 // depend on the parameters' names alone, so that a checkpoint fits the graph of any batch size and precision.
 //
@@ -74,6 +75,9 @@ struct LossScale {
 // "dynamic", "dynamic:1024" or "1024". Throws Error (invalid_argument) naming --loss-scale.
 LossScale loss_scale_from_text(std::string_view text);
 
+// The state with the length of all gradients together; behind a stroke stand names of parameters.
+inline constexpr const char* gradient_norm = "gradient_norm";
+
 struct TrainingStepOptions {
   bool model_outputs = false;       // also give the model's outputs
   std::uint64_t seed = 0;           // of random masks
@@ -84,7 +88,10 @@ struct TrainingStepOptions {
   double average = 0;
   // Normalisations take the statistics of this part of the batch and its neighbours (op/rows/parts_mean.h).
   bool joint_statistics = false;
-  LossScale loss_scale = {};   // of reverse gradients alone
+  LossScale loss_scale = {};  // of reverse gradients alone
+  // Keeps the length of each parameter's gradient and of all together, as they are before they are clipped.
+  // Of a step that a loss scale skips they stay as they were.
+  bool gradient_norms = false;
   GradientMode gradient = {};  // its random directions are drawn from `seed` and the state `step`
 };
 

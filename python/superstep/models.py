@@ -15,7 +15,7 @@ import numpy
 from . import _core, figures
 from .arrays import numpy_type
 from .errors import InvalidArgument, Unsupported
-from .origins import Origin, open_origin
+from .origins import MODEL_FILES, Origin, open_origin
 from .words import Precision, TrainingPrecision
 
 __all__ = ["Port", "Plan", "Model", "Session", "Trainer", "load", "version", "zoo", "targets"]
@@ -419,7 +419,7 @@ class Model:
                     "freeze": list(freeze)}
         path = path_of(what, "what")
         self._core = _core.open_model(path, settings)
-        self._origin = Origin(os.path.abspath(path) if path.endswith(".onnx") else path, settings)
+        self._origin = Origin(os.path.abspath(path) if path.endswith(MODEL_FILES) else path, settings)
 
     @classmethod
     def from_run(cls, folder: PathLike) -> Model:

@@ -16,6 +16,7 @@ from .errors import BadFile, Error, NotFound
 
 __all__ = ["Origin", "open_origin"]
 
+MODEL_FILES = (".onnx", ".pt2")
 _form = 1  # of what is pickled
 
 
@@ -38,7 +39,7 @@ class Origin:
     def state(self, parameters: Mapping[str, numpy.ndarray]) -> dict[str, Any]:
         """What is pickled: all that it takes to make the model again, elsewhere too."""
         what, settings = self._settled()
-        onnx = _onnx_of(what, settings) if what.endswith(".onnx") else None
+        onnx = _onnx_of(what, settings) if what.endswith(MODEL_FILES) else None
         return {"form": _form, "what": os.path.basename(what) if onnx else what, "settings": settings, "onnx": onnx,
                 "parameters": dict(parameters)}
 
@@ -53,7 +54,7 @@ class Origin:
         settings = {"options": config["model_options"], "shapes": config.get("shapes", []), "bounds": config.get("bounds", []),
                     "loss": config.get("loss", ""), "seed": config.get("seed", 1), "train": config.get("train", []),
                     "freeze": config.get("freeze", [])}
-        if config["workload"].endswith(".onnx"):
+        if config["workload"].endswith(MODEL_FILES):
             # The file as the run wrote it: the user's own may have gone. What is trained has its names there, too.
             return str(pathlib.Path(self.run) / "model.onnx"), settings
         return config["workload"], settings

@@ -52,7 +52,9 @@ TEST(ForeignModel, OfPyTorchIsNamedWithItsExport) {
   write_archive(folder / "script.pt", {{"s/data.pkl", module}, {"s/constants.pkl", dictionary}});
   expect_model(folder / "script.pt", "TorchScript", "torch.jit.load");
   write_archive(folder / "program.bin", {{"p/archive_format", "pt2"}, {"p/models/model.json", "{}"}});
-  expect_model(folder / "program.bin", "torch.export", "torch.export.load");
+  expect_model(folder / "program.bin", "torch.export", "program.pt2");
+  write_archive(folder / "older.pt2", {{"serialized_exported_program.json", "{}"}, {"version", "5.3"}});
+  expect_model(folder / "older.pt2", "an older form", "torch.export.load");
   write_file_atomically(folder / "old.pt", "\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19.}."sv);
   expect_model(folder / "old.pt", "before PyTorch 1.6", "torch.save");
   expect_error(ErrorCode::unsupported, {"net.pt", "__main__.Net", "net.onnx"},

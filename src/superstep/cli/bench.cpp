@@ -26,6 +26,7 @@
 #include "superstep/lab/ranks/overlap_bench.h"
 #include "superstep/record/host_load.h"
 #include "superstep/run/ranks/communicator.h"
+#include "superstep/run/user/user_model.h"
 #include "superstep/target/target.h"
 #include "superstep/workload/workload.h"
 
@@ -190,7 +191,7 @@ constexpr HeededOption heeded_options[] = {
 
 // A name may be a primitive's and a workload's: options decide which (shared/bench_run.cpp).
 unsigned kind_of(const std::string& what) {
-  if (what.ends_with(".onnx")) return file;
+  if (run::is_model_file(what)) return file;
   const bool is_primitive = std::ranges::any_of(
       lab::primitive_kinds(), [&](lab::PrimitiveKind kind) { return what == lab::name_of(kind); });
   const bool is_workload =

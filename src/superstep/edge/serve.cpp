@@ -10,6 +10,7 @@
 #include "superstep/base/system/hangup.h"
 #include "superstep/base/system/interrupt.h"
 #include "superstep/edge/protocol/routes.h"
+#include "superstep/run/user/user_model.h"
 
 namespace superstep::edge {
 namespace {
@@ -160,7 +161,7 @@ NamedSource named_source(const std::string& text) {
   } else {
     const std::filesystem::path path = std::filesystem::path(text).lexically_normal();
     named.name = path.has_filename() ? path.filename().string() : path.parent_path().filename().string();
-    if (named.name.ends_with(".onnx")) named.name.resize(named.name.size() - 5);
+    if (run::is_model_file(named.name)) named.name.resize(named.name.rfind('.'));
   }
   return named;
 }

@@ -7,6 +7,7 @@
 
 #include "superstep/base/printable.h"
 #include "superstep/base/text.h"
+#include "superstep/onnx/exported/exported.h"
 #include "superstep/onnx/file.h"
 #include "superstep/onnx/import/importer.h"
 #include "superstep/onnx/wire/element.h"
@@ -23,6 +24,15 @@ constexpr std::size_t most_findings_told = 10;
   std::string text = fmt::format("cannot be imported: {}", fmt::join(lines, "; "));
   if (more > 0) text += fmt::format("; and {} more", more);
   throw Error(ErrorCode::unsupported, text, file.path, "'superstep onnx check' lists everything");
+}
+
+// The bytes themselves, or those of the model that an archive of torch.export stands for, which are the
+// file's own then.
+Bytes model_in(File& file, Bytes bytes) {
+  if (!may_be_exported(bytes)) return bytes;
+  file.copy = onnx_of_exported(bytes, file.path);
+  file.mapping.reset();
+  return file.copy;
 }
 
 }  // namespace
@@ -96,8 +106,9 @@ Model Model::open(const std::filesystem::path& path, const std::vector<std::stri
   file->mapping = std::make_unique<MappedFile>(path);
   const auto folder = path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
   file->external = std::make_unique<ExternalData>(folder);
+  const Bytes bytes = model_in(*file, file->mapping->bytes());
   try {
-    describe(*file, file->mapping->bytes(), given);
+    describe(*file, bytes, given);
   } catch (const Error& error) {
     throw error.in(file->path);
   }
@@ -108,7 +119,10 @@ Model Model::parse(std::span<const std::byte> bytes, const std::string& name,
                    const std::vector<std::string>& given) {
   const auto file = std::make_shared<File>();
   file->path = name;
-  file->copy.assign(bytes.begin(), bytes.end());
+  if (may_be_exported(bytes))
+    model_in(*file, bytes);
+  else
+    file->copy.assign(bytes.begin(), bytes.end());
   file->external = std::make_unique<ExternalData>(std::filesystem::path());
   try {
     describe(*file, file->copy, given);

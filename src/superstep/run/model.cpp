@@ -56,7 +56,7 @@ void refuse_data(const std::string& name) {
                 fmt::format("'superstep infer WORKLOAD --weights {}' serves it", name));
   if (exists)
     throw Error(ErrorCode::invalid_argument, "this is neither a model nor the name of a workload", name,
-                "models are .onnx files, or workloads by name: 'superstep list workloads'");
+                "models are .onnx and .pt2 files, or workloads by name: 'superstep list workloads'");
 }
 
 // Options that a workload of the zoo would not heed.

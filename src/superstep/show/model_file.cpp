@@ -75,7 +75,9 @@ void add_nodes(page::Page& page, const graph::Graph& graph) {
 
 }  // namespace
 
-bool is_shown_as_model(const std::filesystem::path& path) { return path.extension() == ".onnx"; }
+bool is_shown_as_model(const std::filesystem::path& path) {
+  return path.extension() == ".onnx" || path.extension() == ".pt2";
+}
 
 std::unique_ptr<ArrayFile> open_model_parameters(const std::filesystem::path& path) {
   const onnx::Model model = onnx::Model::open(path);
@@ -92,8 +94,9 @@ void add_model(page::Page& page, const std::filesystem::path& path) {
   const onnx::Model model = onnx::Model::open(path);
   const onnx::Findings findings = model.check();
   page.paragraph(fmt::format(
-      "An ONNX model: graph '{}', written by {}. {} parameters{}.", model.graph_name(),
-      model.producer().empty() ? "an unnamed program" : model.producer(),
+      "{}: graph '{}', written by {}. {} parameters{}.",
+      path.extension() == ".onnx" ? "An ONNX model" : "An archive of torch.export, as ONNX",
+      model.graph_name(), model.producer().empty() ? "an unnamed program" : model.producer(),
       format_count(static_cast<double>(findings.parameters)),
       findings.importable() ? fmt::format(", {} a run", format_si(findings.flops, "FLOP")) : std::string()));
   if (!model.doc().empty()) page.paragraph(model.doc());

@@ -59,6 +59,7 @@ std::unique_ptr<ArrayFile> open_array_file(const std::filesystem::path& path,
   if (magic == "\x93NUMPY")
     return std::make_unique<TensorArrays>(
         std::map<std::string, Tensor>{{path.stem().string(), data::read_npy(path)}});
+  if (magic.starts_with("PK") && is_shown_as_model(path)) return open_model_parameters(path);
   if (magic.starts_with("GGUF") || is_shown_as_weights(path)) return open_weight_arrays(path);
   if (magic.starts_with("PK")) return std::make_unique<TensorArrays>(data::read_npz(path));
   if (data::form_of(path) == data::FileForm::tiff)

@@ -253,7 +253,8 @@ std::string range_text(const ShownDataSet& data_set) {
 
 Shown show_file(const std::filesystem::path& path, const ShowOptions& options) {
   // A model of Keras in HDF5 is a file of arrays as others are.
-  if (data::form_of(path) != data::FileForm::hdf5) data::refuse_foreign_model(path);
+  if (data::form_of(path) != data::FileForm::hdf5 && !is_shown_as_model(path))
+    data::refuse_foreign_model(path);
   const auto file =
       options.source ? sample_arrays_of(options.source) : open_array_file(path, options.request);
   Work work{*file, options, file->data_sets(), {{}, {}, page::Page(path.filename().string())}, {}};

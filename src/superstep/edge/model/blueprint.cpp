@@ -123,7 +123,7 @@ std::size_t bytes_of(const std::vector<ServedPort>& ports) {
 // A model file may have its digest beside it, as sha256sum writes it: FILE.sha256, "DIGEST  FILE".
 void require_digest_beside(const std::string& what) {
   const std::filesystem::path file = what + ".sha256";
-  if (!what.ends_with(".onnx") || !std::filesystem::exists(file)) return;
+  if (!run::is_model_file(what) || !std::filesystem::exists(file)) return;
   std::string said = read_text_file(file);
   said.resize(std::min(said.find_first_of(" \t\r\n"), said.size()));
   std::ranges::transform(said, said.begin(),
@@ -144,7 +144,7 @@ std::string digest_of(const run::Model& model, const graph::Graph& graph, std::s
     if (settings[of_requests].empty()) settings.erase(of_requests);
   hash.add(settings.dump());
   const std::string& what = model.settings().workload;
-  if (what.ends_with(".onnx"))
+  if (run::is_model_file(what))
     hash.add(MappedFile(what).bytes());
   else
     hash.add(what);
@@ -198,7 +198,7 @@ Blueprint read_blueprint(const ModelSource& source, const target::Target& target
   if (!source.verify_key.empty()) require_signed(source.what, source.verify_key);
   require_digest_beside(source.what);
   const run::Model model(settings_of(source, states, has_digest));
-  const bool trained = !states.empty() || source.what.ends_with(".onnx");
+  const bool trained = !states.empty() || run::is_model_file(source.what);
   Blueprint blueprint{.trained = trained, .has_digest = has_digest};
   blueprint.precision = source.precision;
   if (is_run_folder(source.what)) {
@@ -206,7 +206,7 @@ Blueprint read_blueprint(const ModelSource& source, const target::Target& target
     blueprint.self_test = run::read_self_test(source.what, states);
   }
   blueprint.graph = with_states(model.inference(&target), std::move(states));
-  blueprint.reads_file = model.settings().workload.ends_with(".onnx");
+  blueprint.reads_file = run::is_model_file(model.settings().workload);
   blueprint.call_rows = std::max<std::int64_t>(1, model.fixed_batch());
   blueprint.ports = ports_of(model, blueprint.graph);
   if (blueprint.ports.inputs.empty())

@@ -60,8 +60,16 @@ ForeignModel torch_script(const fs::path& path) {
                             "(torch.zeros(1, 3, 224, 224),)", "False")};
 }
 
+// Read under its own ending (onnx/exported/exported.h).
 ForeignModel export_archive(const fs::path& path) {
+  const std::string name = fs::path(path).replace_extension(".pt2").string();
   return {"an archive of torch.export",
+          fmt::format("give it the ending of such archives, and it is read: mv {} {}",
+                      printable(path.string()), printable(name))};
+}
+
+ForeignModel older_export_archive(const fs::path& path) {
+  return {"an archive of torch.export in an older form",
           fmt::format(
               "export it first: python3 -c \"import torch; torch.onnx.export(torch.export.load({}), (), {}, "
               "dynamo=True)\"; then name {} here",
@@ -134,8 +142,8 @@ std::optional<ForeignModel> in_archive(const fs::path& path) {
   };
   const auto none = archive.entries().end();
   if (holds("model.weights.h5") != none && holds("config.json") != none) return keras(path);
-  if (holds("archive_format") != none || holds("serialized_exported_program.json") != none)
-    return export_archive(path);
+  if (holds("serialized_exported_program.json") != none) return older_export_archive(path);
+  if (holds("archive_format") != none) return export_archive(path);
   const auto pickle = holds("data.pkl");
   if (pickle == none) return {};
   if (holds("constants.pkl") != none) return torch_script(path);

@@ -131,7 +131,7 @@ onnx::Bound bound_from(const std::string& text) {
   return bound;
 }
 
-bool is_model_file(const std::string& name) { return name.ends_with(".onnx"); }
+bool is_model_file(const std::string& name) { return name.ends_with(".onnx") || name.ends_with(".pt2"); }
 
 UserModel::UserModel(UserModelSettings settings)
     : settings_(std::move(settings)), model_(onnx::Model::open(settings_.file)) {

@@ -103,6 +103,7 @@ Workload window_autoencoder() {
       .options = {{"code", "4", "numbers that a window is squeezed into, 1 to 32"}},
       .build = build_window_autoencoder,
       .parameters = 2532,  // 32 * 4 + 4 + 4 * 64 + 64 + 64 * 32 + 32
+      .flops = 5028,       // 2 * (32 * 4 + 4 * 64 + 64 * 32) of products, 100 of biases and 64 of a rectifier
       .inputs = {{"x", ElementType::f32, {16, 2}, "", "steps of what two sensors see"}},
       .outputs = {{"decoded", ElementType::f32, {16, 2}, "", "the same window, out of the code"}},
       .training = {.batch = 64,

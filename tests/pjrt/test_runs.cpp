@@ -9,6 +9,8 @@
 #include "superstep/op/core/builder.h"
 #include "superstep/op/elementwise/arithmetic.h"
 #include "superstep/op/move/gather.h"
+#include "superstep/op/move/view.h"
+#include "superstep/op/product/convolution.h"
 #include "superstep/target/sends_ahead.h"
 #include "superstep/target/target.h"
 #include "tests/expect_error.h"
@@ -185,6 +187,49 @@ TEST(DeviceRefusals, AnIndexOutOfRangeFailsTheRun) {
   }
   runner.inputs[0] = Tensor::from<std::int64_t>({3}, {1, 2, 3});
   runner.run();  // nothing was changed that could be lost
+}
+
+// A kernel that rows of a table make, which are looked up where a state says.
+graph::Graph made_of_states(std::int64_t batch) {
+  graph::Graph graph("made of states");
+  op::Builder b(graph);
+  b.set_name("lookup");
+  const op::Var x = b.input("x", ElementType::f32, {batch, 1, 3, 3});
+  const op::Var rows = b.state("rows", Tensor::from<float>({3, 4}, {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}));
+  const op::Var places = b.state("places", Tensor::from<std::int64_t>({1}, {1}));
+  b.output("y", op::conv(x, op::reshape(op::gather(rows, places), {1, 1, 2, 2})));
+  return graph;
+}
+
+// What follows from states alone is made before the first run, and anew when one of them is set.
+TEST(DevicePreparation, FollowsTheStatesThatAreSet) {
+  NEEDS_CPU_PLUGIN();
+  Runner runner("pjrt-cpu", made_of_states, 2), reference("reference", made_of_states, 2);
+  const auto expect_alike = [&] {
+    runner.run();
+    reference.run();
+    for (std::int64_t i = 0; i < 8; ++i)
+      EXPECT_NEAR(runner.outputs[0].at(i), reference.outputs[0].at(i), 1e-5) << i;
+  };
+  const auto set = [&](const char* name, const Tensor& value) {
+    for (Runner* each : {&runner, &reference}) each->executable->set_state(name, value);
+  };
+  expect_alike();
+  expect_alike();
+  set("places", Tensor::from<std::int64_t>({1}, {2}));
+  expect_alike();
+  set("rows", Tensor::full(ElementType::f32, {3, 4}, -3));
+  expect_alike();
+}
+
+TEST(DevicePreparation, IsRefusedWithTheStatesThatItIsMadeOf) {
+  NEEDS_CPU_PLUGIN();
+  Runner runner("pjrt-cpu", made_of_states, 2);
+  runner.executable->set_state("places", Tensor::from<std::int64_t>({1}, {3}));
+  for (int i = 0; i < 2; ++i)
+    expect_error(ErrorCode::invalid_argument, {"Gather", "outside [-3, 2]"}, [&] { runner.run(); });
+  runner.executable->set_state("places", Tensor::from<std::int64_t>({1}, {-3}));
+  runner.run();
 }
 
 TEST(DeviceTargets, NamesAreThoseOfKindsAndPaths) {

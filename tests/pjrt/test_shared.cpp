@@ -274,6 +274,12 @@ TEST(RanksOnDevices, TrainWhatOneTrains) {
   expect_two_ranks_train_as_one(model_of("lstm"), 3);
 }
 
+// The program before the update reads kernels that another program changes.
+TEST(RanksOnDevices, TrainConvolutions) {
+  NEEDS_CPU_PLUGIN();
+  expect_two_ranks_train_as_one(model_of("cookienetae"), 3);
+}
+
 // The rows of the second rank have masks of their own, and the next step's begin behind them.
 TEST(RanksOnDevices, HaveTheMasksOfTheWholeBatch) {
   NEEDS_CPU_PLUGIN();

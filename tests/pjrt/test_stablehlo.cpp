@@ -7,6 +7,7 @@
 #include "superstep/op/core/builder.h"
 #include "superstep/op/elementwise/arithmetic.h"
 #include "superstep/op/elementwise/unary.h"
+#include "superstep/op/product/convolution.h"
 #include "superstep/target/pjrt/stablehlo/program.h"
 #include "superstep/target/pjrt/stablehlo/types.h"
 #include "superstep/transform/pipeline.h"
@@ -137,6 +138,53 @@ TEST(StableHlo, ResultsThatNobodyReadsAreNotWritten) {
   };
   EXPECT_EQ(count_of(pooled(false), "stablehlo.iota"), 0);
   EXPECT_GT(count_of(pooled(true), "stablehlo.iota"), 0);
+}
+
+// Two convolutions with one kernel, scaled by what follows from two states; `trained`: a run changes the
+// kernel.
+graph::Graph convolved(bool trained) {
+  graph::Graph graph("convolved");
+  op::Builder b(graph);
+  const op::Var x = b.input("x", ElementType::f32, {1, 4, 8, 8});
+  const op::Var kernel = b.state("kernel", Tensor::full(ElementType::f32, {4, 4, 3, 3}, 0.5));
+  const op::Var variance = b.state("variance", Tensor::full(ElementType::f32, {1, 4, 1, 1}, 2));
+  const op::ConvAttributes same{.pads = {1, 1, 1, 1}};
+  const op::Var y = op::conv(op::conv(x, kernel, {}, same), kernel, {}, same) * op::exp(variance);
+  b.output("y", y);
+  if (trained) b.update(kernel, kernel * 0.5f);
+  return graph;
+}
+
+// Compilers for processors order kernels [o, i, 0, 1] anew in each run, and compute again what follows from
+// states that stay as they are.
+TEST(StableHlo, WhatFollowsFromSettledStatesIsMadeOnceByAProgramOfItsOwn) {
+  const Program program = write_program(convolved(false), {.prepared = true});
+  EXPECT_EQ(count_of(program.text, "x[0, 1, i, o]->"), 2);
+  EXPECT_EQ(count_of(program.text, "stablehlo.transpose"), 0);
+  EXPECT_EQ(count_of(program.text, "stablehlo.exponential"), 0);
+  EXPECT_TRUE(contains(program.text, "%prepared0: tensor<3x3x4x4xf32>, %prepared1: tensor<1x4x1x1xf32>)"));
+  EXPECT_EQ(program.prepared.results, 2u);
+  EXPECT_EQ(count_of(program.prepared.text, "stablehlo.transpose"), 1);
+  EXPECT_EQ(count_of(program.prepared.text, "stablehlo.exponential"), 1);
+  EXPECT_TRUE(contains(program.prepared.text,
+                       "@main(%arg0: tensor<4x4x3x3xf32>, %arg1: tensor<1x4x1x1xf32>) -> "
+                       "(tensor<3x3x4x4xf32>, tensor<1x4x1x1xf32>)"));
+}
+
+TEST(StableHlo, WhatARunChangesAndWhatIsLargerThanItsPartsIsNotPrepared) {
+  const Program trained = write_program(convolved(true), {.prepared = true});
+  EXPECT_EQ(count_of(trained.text, "x[o, i, 0, 1]->"), 2);
+  EXPECT_EQ(trained.prepared.results, 1u);  // of the variance
+  // Where nothing is asked to be prepared, programs are as they were.
+  const Program whole = write_program(convolved(false));
+  EXPECT_EQ(count_of(whole.text, "x[o, i, 0, 1]->"), 2);
+  EXPECT_TRUE(whole.prepared.text.empty());
+  graph::Graph graph("spread");
+  op::Builder b(graph);
+  const op::Var few = b.state("few", Tensor::full(ElementType::f32, {4, 1}, 1)),
+                line = b.state("line", Tensor::full(ElementType::f32, {4}, 1));
+  b.output("y", b.input("x", ElementType::f32, {4, 4}) * (few * line));
+  EXPECT_TRUE(write_program(graph, {.prepared = true}).prepared.text.empty());
 }
 
 TEST(StableHlo, WhatIsNotLoweredIsRefusedByName) {

@@ -63,6 +63,7 @@ TEST_P(EveryWorkload, IsWhatItSays) {
   const Graph graph = built(GetParam(), 3);
   EXPECT_EQ(graph.name(), workload.name);
   EXPECT_EQ(count_parameters(graph), workload.parameters);
+  EXPECT_EQ(op::cost(built(GetParam(), 1)).flops, static_cast<double>(workload.flops));
   ASSERT_EQ(graph.inputs().size(), workload.inputs.size());
   for (std::size_t i = 0; i < workload.inputs.size(); ++i) {
     EXPECT_EQ(graph.value(graph.inputs()[i]).name, workload.inputs[i].name);

@@ -78,6 +78,7 @@ struct Workload {
   std::vector<OptionSpec> options;
   BuildModel build = nullptr;
   std::int64_t parameters = 0;  // trainable scalars, under the default options
+  std::int64_t flops = 0;       // of one sample through the model, under the same
   std::vector<PortSpec> inputs, outputs, targets;
   Recipe training;                            // the quick one
   std::optional<Recipe> published = {};       // what its authors trained it by

@@ -17,12 +17,6 @@ namespace {
 // Larger constants do not go through the program's text: 64 numbers of 8 bytes are a line of it.
 constexpr std::size_t most_bytes_of_text = 512;
 
-// Where a program is compiled for one device that is not the first, it is compiled for any, and a call says
-// which.
-std::optional<std::size_t> named_device(const Place& place) {
-  return place.count > 1 || place.first == 0 ? std::nullopt : std::optional(place.first);
-}
-
 stablehlo::Sharding sharding_of(const graph::Graph& graph, const CompileOptions& options, int devices) {
   stablehlo::Sharding sharding{.devices = devices};
   if (devices == 1) return sharding;
@@ -70,12 +64,14 @@ void DeviceExecutable::compile(const Place& place) {
   const stablehlo::Program program =
       stablehlo::write_program(graph_, {.constants_as_arguments_above = most_bytes_of_text,
                                         .first_row = options_.parts.index * options_.batch,
-                                        .sharding = &sharding_});
+                                        .sharding = &sharding_,
+                                        .prepared = is_prepared_at(place) && !others_change_states()});
   refusals_ = program.refusals;
   const Client& client = *place.client;
   loaded_ = client.compile(program.text, {.devices = place.count, .any = named_device(place).has_value()});
   if (client.library().has(abi::Function::executable_memory_stats))
     memory_ = memory_need(client.library(), client.compiled_of(loaded_));
+  prepared_ = PreparedArguments(program.prepared, place);
   if (options_.memory_limit > 0 && memory_.bytes() > static_cast<std::int64_t>(options_.memory_limit))
     throw Error(ErrorCode::out_of_memory,
                 fmt::format("the program takes {} on the device, the limit is {}",
@@ -91,6 +87,7 @@ void DeviceExecutable::compile(const Place& place) {
     constants_.push_back(Sent(place, data, stablehlo::whole).buffers());
     constant_bytes_ += data.byte_count();
   }
+  constant_bytes_ += static_cast<std::size_t>(prepared_.bytes());
   require_results(client);
 }
 
@@ -108,10 +105,9 @@ std::size_t DeviceExecutable::result_count() const {
   return ports_.outputs.size() + changed_.size() + (refusals_.empty() ? 0 : 1);
 }
 
-// What the run made of wrong inputs is not kept: states that it has changed are lost.
-void DeviceExecutable::raise_refusal(const Tensor& truths) const {
-  for (std::size_t i = 0; i < refusals_.size(); ++i)
-    if (truths.at(static_cast<std::int64_t>(i)) != 0) throw Error(ErrorCode::invalid_argument, refusals_[i]);
+void DeviceExecutable::make_ready() {
+  states_->require();
+  prepared_.refresh(*states_, constants_);
 }
 
 std::vector<std::vector<abi::PjrtBuffer*>> DeviceExecutable::arguments(std::span<const Sent> inputs) const {
@@ -122,6 +118,7 @@ std::vector<std::vector<abi::PjrtBuffer*>> DeviceExecutable::arguments(std::span
       arguments[device].push_back(states_->at(i).buffers[device].get());
     for (const std::vector<Buffer>& constant : constants_)
       arguments[device].push_back(constant[device].get());
+    for (const Buffer& made : prepared_.buffers()) arguments[device].push_back(made.get());
   }
   return arguments;
 }
@@ -140,7 +137,7 @@ void DeviceExecutable::run(std::span<const Tensor> inputs, std::span<Tensor> out
 void DeviceExecutable::run(std::span<const Tensor> inputs, std::span<Tensor> outputs, NextInputs next) {
   check_ports("input", ports_.inputs, inputs);
   check_ports("output", ports_.outputs, outputs);
-  states_->require();
+  make_ready();
   const Client& client = *place_.client;
   phases_.begin();
   const std::vector<Sent> given = sent(inputs);
@@ -194,7 +191,7 @@ void DeviceExecutable::receive(const Client::Ran& ran, std::span<Tensor> outputs
     received.add(result_of(ran, i), outputs[i], axis_in(sharding_.outputs, i));
   received.await("running the program");
   for (const Event& event : ran.complete) place_.client->await(event, "running the program");
-  raise_refusal(truths);
+  raise_refusal(refusals_, truths);  // states that the run has changed are lost
 }
 
 std::vector<Property> DeviceExecutable::costs() const {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "superstep/target/pjrt/phases.h"
+#include "superstep/target/pjrt/prepared.h"
 #include "superstep/target/pjrt/spread.h"
 #include "superstep/target/pjrt/stablehlo/program.h"
 #include "superstep/target/pjrt/states.h"
@@ -32,6 +33,7 @@ class DeviceExecutable : public Executable, public SendsAhead {
   std::vector<std::string> state_names() const override { return states_->names(); }
   Tensor state(std::string_view name) const override { return states_->read(name); }
   void set_state(std::string_view name, const Tensor& value) override { states_->write(name, value); }
+  void make_ready() override;
   PlanSummary summary() const override;
   // Where steps are measured: the phases of the last run, each awaited before the next begins.
   Timeline timeline() const override { return phases_.timeline(); }
@@ -45,13 +47,14 @@ class DeviceExecutable : public Executable, public SendsAhead {
  private:
   void compile(const Place& place);
   void require_results(const Client& client) const;
+  // Of a step in two programs, with an average over ranks between them.
+  bool others_change_states() const { return options_.parts.count > 1; }
   std::size_t result_count() const;
   std::vector<std::vector<abi::PjrtBuffer*>> arguments(std::span<const Sent> inputs) const;
   std::vector<Sent> sent(std::span<const Tensor> inputs);
   void send_ahead(std::span<const Tensor> inputs);
   void receive(const Client::Ran& ran, std::span<Tensor> outputs);
   void take_states(Client::Ran& ran);
-  void raise_refusal(const Tensor& truths) const;
 
   graph::Graph graph_;
   BatchedPorts ports_;
@@ -61,6 +64,7 @@ class DeviceExecutable : public Executable, public SendsAhead {
   std::shared_ptr<DeviceStates> states_;
   std::vector<std::size_t> changed_;  // places in states_, in the order of the results behind the outputs
   std::vector<std::vector<Buffer>> constants_;
+  PreparedArguments prepared_;
   std::vector<Sent> ahead_;  // the first inputs of the next run
   Phases phases_;
   std::vector<std::string> refusals_;  // what a run may meet: a truth each, behind the other results

@@ -72,6 +72,7 @@ void DeviceStates::write(std::string_view name, const Tensor& value) {
                 fmt::format("is {}, the model wants {}", to_string(given), to_string(found.type)),
                 "state " + found.name);
   found.buffers = Sent(place_, value, found.axis).buffers();
+  ++settings_;
 }
 
 }  // namespace superstep::target::pjrt

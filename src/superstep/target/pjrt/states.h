@@ -1,6 +1,7 @@
 // The states of a program on the devices that share it. Several programs may take the same states in turn.
 #pragma once
 
+#include <cstdint>
 #include <deque>
 #include <string>
 #include <string_view>
@@ -32,6 +33,8 @@ class DeviceStates {
   // By name: throw Error (invalid_argument) on one that is not there, with the nearest.
   Tensor read(std::string_view name) const;
   void write(std::string_view name, const Tensor& value);
+  // How often one was written: by who sets it, not by runs.
+  std::uint64_t settings() const { return settings_; }
 
   // After an error in the midst of a run what the devices held is lost: read() and require() throw from then
   // on.
@@ -44,6 +47,7 @@ class DeviceStates {
 
   Place place_;
   std::deque<Slot> slots_;
+  std::uint64_t settings_ = 0;
   bool lost_ = false;
 };
 

@@ -131,6 +131,7 @@ Workload lstm() {
                   {"layers", "2", "one after the other"}},
       .build = build_lstm,
       .parameters = 82944 + 132096 + 129,  // 4 * 128 * (inputs + 128 + 2) a layer, and the dense one
+      .flops = 21299457,
       .inputs = {{"x", ElementType::f32, {50, 32}, "", "steps of what 32 sensors see"}},
       .outputs = {{"y", ElementType::f32, {1}, "", "periods in the whole sequence, divided by 5"}},
       .targets = {{"target", ElementType::f32, {1}, "", "periods in the whole sequence, divided by 5"}},

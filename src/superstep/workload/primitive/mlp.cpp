@@ -103,6 +103,7 @@ Workload mlp() {
       .options = {{"dropout", "0", "share of a hidden layer's outputs that training drops"}},
       .build = build_mlp,
       .parameters = 9473,
+      .flops = 18945,
       .inputs = {{"x", ElementType::f32, {16}, "", "features"}},
       .outputs = {{"y", ElementType::f32, {1}, "", "a number"}},
       .targets = {{"target", ElementType::f32, {1}, "", "a number"}},

@@ -99,6 +99,7 @@ Workload rnn_kernel(int number) {
       .options = {},
       .build = builders[index],
       .parameters = 4 * kernel.hidden * (kernel.inputs + kernel.hidden + 2),
+      .flops = 8 * kernel.hidden * (kernel.inputs + kernel.hidden) * kernel.steps,
       .inputs = {{"x", ElementType::f32, {kernel.steps, kernel.inputs}, "", "random numbers"}},
       .outputs = {{"y", ElementType::f32, {kernel.hidden}, "", "the last hidden state"}},
       .targets = {{"target", ElementType::f32, {kernel.hidden}, "", "random numbers"}},

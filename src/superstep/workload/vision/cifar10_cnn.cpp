@@ -79,6 +79,7 @@ Workload cifar10_cnn() {
       .options = {},
       .build = build_cifar10,
       .parameters = 642570,
+      .flops = 34278634,
       .inputs = {{"image", ElementType::f32, {3, 32, 32}, "", "red, green, blue; pixels divided by 255"}},
       .outputs = {{"logits", ElementType::f32, {10}, "", "a score a class; softmax makes probabilities"}},
       .targets = {{"label", ElementType::i64, {}, "", "the number of the class"}},

@@ -157,6 +157,7 @@ Workload efficientnet_b0() {
   workload.summary = "classes of pictures, by inverted bottlenecks with squeeze and excitation";
   workload.build = build_b0;
   workload.parameters = 5288548;
+  workload.flops = 809127916;
   return workload;
 }
 
@@ -166,6 +167,7 @@ Workload efficientnet_b4() {
   workload.summary = "the same, wider, deeper and on larger pictures";
   workload.build = build_b4;
   workload.parameters = 19341616;
+  workload.flops = 9068110120;
   return workload;
 }
 

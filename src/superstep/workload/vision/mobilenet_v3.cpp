@@ -99,6 +99,7 @@ Workload mobilenet_v3_small() {
   workload.summary = "classes of pictures, by depthwise convolutions for small devices";
   workload.build = build_mobilenet_small;
   workload.parameters = 2542856;
+  workload.flops = 119207920;
   return workload;
 }
 
@@ -108,6 +109,7 @@ Workload mobilenet_v3_large() {
   workload.summary = "the same with more blocks and channels";
   workload.build = build_mobilenet_large;
   workload.parameters = 5483032;
+  workload.flops = 451920112;
   return workload;
 }
 

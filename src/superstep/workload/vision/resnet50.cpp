@@ -125,6 +125,7 @@ Workload resnet50() {
   workload.options.push_back({"zero-last", "yes", "blocks begin as identities: their last scale is zero"});
   workload.build = build_resnet50;
   workload.parameters = 25557032;
+  workload.flops = 8228825896;
   workload.weight_names = resnet_names;
   return workload;
 }
@@ -139,6 +140,7 @@ Workload resnext101() {
   workload.options.push_back({"zero-last", "yes", "blocks begin as identities: their last scale is zero"});
   workload.build = build_resnext101;
   workload.parameters = 88791336;
+  workload.flops = 32962506920;
   workload.weight_names = resnet_names;
   return workload;
 }

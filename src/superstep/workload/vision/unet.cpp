@@ -390,6 +390,7 @@ Workload unet_256() {
   Workload workload = unet(256, "32", "4");
   workload.build = build_unet_256;
   workload.parameters = 7763041;
+  workload.flops = 24214381184;
   return workload;
 }
 
@@ -397,6 +398,7 @@ Workload unet_64() {
   Workload workload = unet(64, "16", "2");
   workload.build = build_unet_64;
   workload.parameters = 117361;
+  workload.flops = 202712000;
   return workload;
 }
 

@@ -159,6 +159,7 @@ Workload vit_base() {
   workload.options.push_back({"epsilon", "1e-6", "of the norms"});
   workload.build = build_vit;
   workload.parameters = 86567656;
+  workload.flops = 35211442159;
   workload.weight_names = vit_names;
   workload.training.optimizer = {.kind = transform::OptimizerKind::adamw, .weight_decay = 0.05};
   workload.training.learning_rate = 5e-4;

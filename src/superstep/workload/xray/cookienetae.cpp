@@ -273,6 +273,7 @@ Workload cookienetae() {
                   {"vary", "no", "shots are turned and mirrored while the model is trained"}},
       .build = build_cookienetae,
       .parameters = 208641,
+      .flops = 445284352,
       .inputs = {{"hist", ElementType::f32, image, "", "electrons counted at each angle and energy"}},
       .outputs = {{"pdf", ElementType::f32, image, "", "density; 5 electrons per unit are expected"}},
       .targets = {{"pdf_target", ElementType::f32, image, "", "the true density"}},

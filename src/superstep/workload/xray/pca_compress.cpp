@@ -261,6 +261,7 @@ Workload pca_compress_128() {
                   {"returns", "yes", "frames come back too; no: the codes alone, as they leave a detector"}},
       .build = build_pca_compress,
       .parameters = 16384 * 65,
+      .flops = 4259968,
       .inputs = {{"frame", ElementType::f32, frame, "counts", "a frame of the detector"}},
       .outputs = {{"code", ElementType::f32, {64}, "counts", "its shares of the principal components"},
                   {"recon", ElementType::f32, frame, "counts", "the frame, out of its code"}},

@@ -276,6 +276,7 @@ Workload sobel_800() {
                   {"half", "no", "pixels and taps in scaled 16-bit floating point"}},
       .build = build_sobel,
       .parameters = 18,
+      .flops = 28160000,
       .inputs = {port("frame", "a frame of the detector, 16 bits per pixel")},
       .outputs = {port("gx", "gradient to the right"), port("gy", "gradient downwards"),
                   port("mag", "the length of both")},

@@ -3,6 +3,7 @@
 #include "superstep/base/error.h"
 #include "superstep/target/pjrt/stablehlo/lowering.h"
 #include "superstep/target/pjrt/stablehlo/program.h"
+#include "superstep/target/pjrt/stablehlo/settled.h"
 #include "superstep/transform/pipeline.h"
 
 namespace superstep::target::stablehlo {
@@ -35,18 +36,42 @@ NodesInProgram::NodesInProgram(Emitter& emit, const Graph& graph, std::int64_t f
       uses_(graph.use_counts()) {}
 
 void NodesInProgram::lower() {
-  for (const Node& node : graph_.nodes()) lower(node);
+  for (const Node& node : graph_.nodes())
+    if (!settled_ || !settled_->takes(node)) lower(node);
 }
 
 const Value& NodesInProgram::value(ValueId id) {
-  Value& found = values_[id.index()];
-  if (!found.valid()) found = emit_.constant(graph_.value(id).data);
-  return found;
+  if (!values_[id.index()].valid()) {
+    Value made = made_elsewhere(id);
+    if (made.valid()) values_[id.index()] = std::move(made);
+  }
+  return values_[id.index()];
+}
+
+// Views of what is settled cost nothing here, and would be copies there.
+Value NodesInProgram::made_elsewhere(ValueId id) {
+  if (!settled_ || graph_.value(id).kind == graph::ValueKind::constant)
+    return emit_.constant(graph_.value(id).data);
+  if (const Node* const view = settled_->view_of(id)) {
+    lower(*view);
+    return {};
+  }
+  return settled_->value(id);
+}
+
+// A kernel that is settled is asked for in the form that its operator wants.
+Value NodesInProgram::input_of(const Node& node, std::size_t input) {
+  const ValueId id = node.inputs[input];
+  if (!id.valid()) return {};
+  const Lowering* const lowering = find_lowering(node.op);
+  const bool asked_for = settled_ && lowering && lowering->kernel == static_cast<int>(input);
+  if (asked_for && settled_->holds(id)) return {"%settled", {graph_.type(id).element, graph_.type(id).shape}};
+  return value(id);
 }
 
 void NodesInProgram::lower(const Node& node) {
-  Site site{emit_, graph_, node, {}, first_row_, &uses_};
-  for (ValueId id : node.inputs) site.inputs.push_back(id.valid() ? value(id) : Value());
+  Site site{emit_, graph_, node, {}, first_row_, &uses_, settled_};
+  for (std::size_t i = 0; i < node.inputs.size(); ++i) site.inputs.push_back(input_of(node, i));
   const std::vector<Value> results = lower_node(site);
   for (std::size_t i = 0; i < node.outputs.size() && i < results.size(); ++i)
     if (node.outputs[i].valid())

@@ -28,6 +28,42 @@ Extents mirrored_axes(const Value& w) {
   return axes;
 }
 
+// The spatial axes, then the channels: "[0, 1, i, o]".
+std::string taps_first_text(std::size_t spatial) {
+  std::string text = "[";
+  for (std::size_t i = 0; i < spatial; ++i) text += fmt::format("{}, ", i);
+  return text + "i, o]";
+}
+
+// Two axes of channels and then taps, as taps and then channels: compilers for processors bring every kernel
+// into this order, in each run where they do not know it.
+Value taps_first(Emitter& emit, const Value& w, bool outputs_first) {
+  Extents order;
+  for (int axis = 2; axis < w.rank(); ++axis) order.push_back(axis);
+  order.push_back(outputs_first ? 1 : 0);
+  order.push_back(outputs_first ? 0 : 1);
+  return emit.transpose(w, order);
+}
+
+std::string images_text(std::size_t spatial) { return axes_text("b", "f", spatial); }
+std::string layout_text(std::size_t spatial, const std::string& kernel) {
+  return images_text(spatial) + "x" + kernel + "->" + images_text(spatial);
+}
+
+ConvolutionShape convolution_shape(const op::ConvGeometry& g, const std::string& kernel) {
+  ConvolutionShape shape{.layout = layout_text(g.windows.size(), kernel)};
+  shape.feature_groups = g.group;
+  for (const op::Window& window : g.windows) {
+    shape.strides.push_back(window.stride);
+    shape.pad_begin.push_back(window.pad_begin);
+    shape.pad_end.push_back((window.output - 1) * window.stride + window.reach() - window.input -
+                            window.pad_begin);
+    shape.lhs_dilation.push_back(1);
+    shape.rhs_dilation.push_back(window.dilation);
+  }
+  return shape;
+}
+
 Value with_bias(const Site& s, const Value& y) {
   if (!s.has(2)) return y;
   return s.emit.add(y, s.emit.broadcast(s.emit.convert(s.in(2), y.element()), y.shape(), {1}));
@@ -35,13 +71,16 @@ Value with_bias(const Site& s, const Value& y) {
 
 Values convolution(const Site& s) {
   const op::ConvGeometry g = op::conv_geometry(s.attributes(), s.in(0).shape(), s.in(1).shape());
-  return {
-      with_bias(s, convolve(s.emit, s.in(0), s.in(1), g, s.out_shape(), product_type(s.in(0).element())))};
+  const ElementType element = product_type(s.in(0).element());
+  if (!s.is_settled(1)) return {with_bias(s, convolve(s.emit, s.in(0), s.in(1), g, s.out_shape(), element))};
+  const Value kernel =
+      s.prepared(1, "taps first", [](Emitter& emit, const Value& w) { return taps_first(emit, w, true); });
+  const ConvolutionShape shape = convolution_shape(g, taps_first_text(g.windows.size()));
+  return {with_bias(s, s.emit.convolve(s.in(0), kernel, shape, s.out_shape(), element))};
 }
 
 // Weights [C, M / g, k...] as [C / g, M, k...]: groups side by side among the results' channels.
-Value grouped_weights(const Site& s, const op::ConvGeometry& g) {
-  const Value w = s.in(1);
+Value grouped_weights(Emitter& emit, const Value& w, const op::ConvGeometry& g) {
   if (g.group == 1) return w;
   const std::int64_t in = w.shape()[0] / g.group, out = w.shape()[1];
   Extents apart = {g.group, in, out}, together = {in, g.group * out}, order = {1, 0, 2};
@@ -50,15 +89,20 @@ Value grouped_weights(const Site& s, const op::ConvGeometry& g) {
     together.push_back(w.shape()[axis]);
     order.push_back(axis + 1);
   }
-  return s.emit.reshape(s.emit.transpose(s.emit.reshape(w, Shape(apart)), order), Shape(together));
+  return emit.reshape(emit.transpose(emit.reshape(w, Shape(apart)), order), Shape(together));
+}
+
+Value mirrored_weights(Emitter& emit, const Value& w, const op::ConvGeometry& g) {
+  return emit.reverse(grouped_weights(emit, w, g), mirrored_axes(w));
 }
 
 // The small side, with stride - 1 zeros between its elements, convolved with the mirrored kernel.
 Values transposed_convolution(const Site& s) {
   const op::ConvGeometry g = op::conv_transpose_geometry(s.attributes(), s.in(0).shape(), s.in(1).shape());
   const std::size_t spatial = g.windows.size();
-  ConvolutionShape shape{.layout = axes_text("b", "f", spatial) + "x" + axes_text("i", "o", spatial) + "->" +
-                                   axes_text("b", "f", spatial)};
+  const bool settled = s.is_settled(1);
+  ConvolutionShape shape{
+      .layout = layout_text(spatial, settled ? taps_first_text(spatial) : axes_text("i", "o", spatial))};
   shape.feature_groups = g.group;
   for (const op::Window& w : g.windows) {
     shape.strides.push_back(1);
@@ -67,9 +111,14 @@ Values transposed_convolution(const Site& s) {
     shape.lhs_dilation.push_back(w.stride);
     shape.rhs_dilation.push_back(w.dilation);
   }
-  const Value mirrored = s.emit.reverse(grouped_weights(s, g), mirrored_axes(s.in(1)));
-  return {with_bias(
-      s, s.emit.convolve(s.in(0), mirrored, shape, s.out_shape(), product_type(s.in(0).element())))};
+  const auto taps_first_mirrored = [&](Emitter& emit, const Value& w) {
+    return taps_first(emit, mirrored_weights(emit, w, g), false);
+  };
+  const Value kernel = settled
+                           ? s.prepared(1, fmt::format("mirrored, {} groups", g.group), taps_first_mirrored)
+                           : mirrored_weights(s.emit, s.in(1), g);
+  return {
+      with_bias(s, s.emit.convolve(s.in(0), kernel, shape, s.out_shape(), product_type(s.in(0).element())))};
 }
 
 // x, whose channels are the batch, with the cotangent as a kernel of as many taps as there were results: the
@@ -94,25 +143,14 @@ Values weight_gradient(const Site& s) {
 
 Value convolve(Emitter& emit, const Value& x, const Value& w, const op::ConvGeometry& g, const Shape& result,
                ElementType element) {
-  const std::size_t spatial = g.windows.size();
-  ConvolutionShape shape{.layout = axes_text("b", "f", spatial) + "x" + axes_text("o", "i", spatial) + "->" +
-                                   axes_text("b", "f", spatial)};
-  shape.feature_groups = g.group;
-  for (const op::Window& window : g.windows) {
-    shape.strides.push_back(window.stride);
-    shape.pad_begin.push_back(window.pad_begin);
-    shape.pad_end.push_back((window.output - 1) * window.stride + window.reach() - window.input -
-                            window.pad_begin);
-    shape.lhs_dilation.push_back(1);
-    shape.rhs_dilation.push_back(window.dilation);
-  }
+  const ConvolutionShape shape = convolution_shape(g, axes_text("o", "i", g.windows.size()));
   return emit.convolve(x, w, shape, result, element);
 }
 
 std::span<const Lowering> convolution_lowerings() {
   static const Lowering table[] = {
-      {"Conv", convolution, Inputs::as_they_are},
-      {"ConvTranspose", transposed_convolution, Inputs::as_they_are},
+      {"Conv", convolution, Inputs::as_they_are, nullptr, 1},
+      {"ConvTranspose", transposed_convolution, Inputs::as_they_are, nullptr, 1},
       {"superstep.ConvWeightGradient", weight_gradient, Inputs::as_they_are},
   };
   return table;

@@ -95,6 +95,12 @@ int Site::axis(std::int64_t otherwise, int rank) const {
   return normalize_axis(attributes().integer("axis", otherwise), rank);
 }
 
+bool Site::is_settled(std::size_t input) const { return settled && settled->holds(node.inputs[input]); }
+
+Value Site::prepared(std::size_t input, const std::string& form, const Settled::Make& make) const {
+  return settled->value(node.inputs[input], form, make);
+}
+
 const Lowering* find_lowering(std::string_view op) {
   static const std::map<std::string_view, const Lowering*> table = [] {
     std::map<std::string_view, const Lowering*> rows;

@@ -9,6 +9,7 @@
 
 #include "superstep/graph/graph.h"
 #include "superstep/target/pjrt/stablehlo/emitter.h"
+#include "superstep/target/pjrt/stablehlo/settled.h"
 
 namespace superstep::target::stablehlo {
 
@@ -20,6 +21,7 @@ struct Site {
   std::vector<Value> inputs;
   std::int64_t first_row = 0;              // ProgramOptions
   const std::vector<int>* uses = nullptr;  // by value, graph::Graph::use_counts(); null: all are read
+  Settled* settled = nullptr;              // null: the program computes all itself
 
   const graph::Attributes& attributes() const { return node.attributes; }
   bool has(std::size_t input) const { return input < inputs.size() && inputs[input].valid(); }
@@ -37,6 +39,11 @@ struct Site {
   // The same of integers. Throws Error (unsupported) naming the input where they are not known.
   std::vector<std::int64_t> integers(std::size_t input, std::string_view name) const;
   int axis(std::int64_t otherwise, int rank) const;  // attribute `axis`, from the front
+
+  // Whether an input is settled before the program runs, so that another form of it costs no run anything.
+  bool is_settled(std::size_t input) const;
+  // That form of an input that is settled; `form` names what `make` does, for others that want the same.
+  Value prepared(std::size_t input, const std::string& form, const Settled::Make& make) const;
 };
 
 // The results, as many as the node's outputs up to the last one wanted; those nobody wants may be none. Types
@@ -56,6 +63,8 @@ struct Lowering {
   // Of an operator that has parts: whether the function takes this node; the others go as their parts. Null:
   // it takes all.
   bool (*takes)(const graph::Graph& graph, const graph::Node& node) = nullptr;
+  // The input that the function takes by Site::prepared() alone where it is settled; -1: none.
+  int kernel = -1;
 };
 
 // The families, in the folders of op/.

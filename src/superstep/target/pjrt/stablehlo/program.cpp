@@ -4,12 +4,14 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "superstep/op/core/definition.h"
 #include "superstep/op/elementwise/cast.h"
 #include "superstep/op/move/creation.h"
 #include "superstep/target/pjrt/stablehlo/inlined.h"
 #include "superstep/target/pjrt/stablehlo/lowering.h"
+#include "superstep/target/pjrt/stablehlo/preparation.h"
 #include "superstep/transform/expand.h"
 #include "superstep/transform/pipeline.h"
 #include "superstep/transform/rewrite.h"
@@ -85,6 +87,24 @@ std::string in_braces(const std::vector<std::string>& attributes) {
   return attributes.empty() ? "" : fmt::format(" {{{}}}", fmt::join(attributes, ", "));
 }
 
+// `placed`: the results' types, with where they lie.
+std::string module_text(const std::string& name, int devices, std::string_view signature,
+                        std::string_view placed, std::string_view body, const std::vector<Value>& results) {
+  std::string names, types;
+  for (const Value& result : results) {
+    names += (names.empty() ? " " : ", ") + result.name;
+    types += (types.empty() ? " : " : ", ") + to_text(result.type);
+  }
+  return fmt::format(
+      "module @{} attributes {{mhlo.num_partitions = {} : i32, mhlo.num_replicas = 1 : i32}} {{\n"
+      "  func.func public @main({}) -> ({}) {{\n{}    func.return{}{}\n  }}\n}}\n",
+      module_name(name), devices, signature, placed, body, names, types);
+}
+
+std::string joined(const std::string& list, const std::string& next) {
+  return list.empty() ? next : list + ", " + next;
+}
+
 class Writer {
  public:
   Writer(const Graph& graph, const ProgramOptions& options)
@@ -93,11 +113,14 @@ class Writer {
   Program write() {
     for (const graph::Update& update : graph_.updates()) program_.changed.push_back(update.state);
     take_arguments();
+    if (options_.prepared)
+      nodes_.prepare_by(preparation_.emplace(graph_, program_.constants, options_.first_row));
     nodes_.lower();
     std::vector<Value> results;
     for (const graph::Output& output : graph_.outputs()) results.push_back(nodes_.value(output.value));
     for (const graph::Update& update : graph_.updates()) results.push_back(nodes_.value(update.next));
-    if (!emit_.refusals().empty()) results.push_back(refusals());
+    if (!emit_.refusals().empty()) results.push_back(truths_of(emit_, program_.refusals));
+    if (preparation_) finish_preparation();
     finish(results);
     return std::move(program_);
   }
@@ -142,18 +165,23 @@ class Writer {
       attributes.push_back(fmt::format(
           "tf.aliasing_output = {} : i32",
           graph_.outputs().size() + static_cast<std::size_t>(changed - program_.changed.begin())));
-    signature_ +=
-        fmt::format("{}{}: {}{}", signature_.empty() ? "" : ", ", name, to_text(type), in_braces(attributes));
+    signature_ = joined(signature_, fmt::format("{}: {}{}", name, to_text(type), in_braces(attributes)));
     nodes_.set(id, emit_.argument(name, type));
   }
 
-  Value refusals() {
-    std::vector<Value> truths;
-    for (const Emitter::Refusal& refusal : emit_.refusals()) {
-      program_.refusals.push_back(refusal.words);
-      truths.push_back(emit_.reshape(refusal.wrong, {1}));
-    }
-    return emit_.concatenate(truths, 0);
+  void finish_preparation() {
+    for (const Value& argument : preparation_->arguments())
+      signature_ = joined(signature_, argument.name + ": " + to_text(argument.type));
+    if (preparation_->arguments().empty()) return;
+    const Preparation::Text text = preparation_->finish();
+    std::string signature, placed;
+    for (const auto& [name, type] : text.arguments)
+      signature = joined(signature, name + ": " + to_text(type));
+    for (const Value& result : text.results) placed = joined(placed, to_text(result.type));
+    program_.prepared = {
+        .text = module_text(graph_.name() + "_prepared", 1, signature, placed, text.body, text.results),
+        .results = preparation_->arguments().size(),
+        .refusals = text.refusals};
   }
 
   // Outputs, then states, then the truths of refusals, which every device knows.
@@ -166,25 +194,18 @@ class Writer {
   }
 
   void finish(const std::vector<Value>& results) {
-    std::string names, types, placed;
-    for (std::size_t i = 0; i < results.size(); ++i) {
-      const char* const between = names.empty() ? "" : ", ";
-      const std::string type = to_text(results[i].type);
-      names += between + results[i].name;
-      types += between + type;
-      placed += between + type + in_braces(placement(axis_of_result(i), results[i].type));
-    }
-    program_.text = fmt::format(
-        "module @{} attributes {{mhlo.num_partitions = {} : i32, mhlo.num_replicas = 1 : i32}} {{\n"
-        "  func.func public @main({}) -> ({}) {{\n{}    func.return{}{}{}{}\n  }}\n}}\n",
-        module_name(graph_.name()), devices(), signature_, placed, emit_.take(), names.empty() ? "" : " ",
-        names, names.empty() ? "" : " : ", types);
+    std::string placed;
+    for (std::size_t i = 0; i < results.size(); ++i)
+      placed =
+          joined(placed, to_text(results[i].type) + in_braces(placement(axis_of_result(i), results[i].type)));
+    program_.text = module_text(graph_.name(), devices(), signature_, placed, emit_.take(), results);
   }
 
   const Graph& graph_;
   const ProgramOptions& options_;
   Emitter emit_;
   NodesInProgram nodes_;
+  std::optional<Preparation> preparation_;
   Program program_;
   std::string signature_;
   int arguments_ = 0;

@@ -158,6 +158,7 @@ Workload gin() {
       .options = gin_options(),
       .build = build_gin,
       .parameters = 89158,
+      .flops = 47434357,
       .inputs = molecule_ports(pack, true, "molecule"),
       .outputs = {{"odds", ElementType::f32, {pack.graphs}, "", "logarithm of the odds of being active"},
                   {"contribution", ElementType::f32, {pack.nodes}, "", "an atom's share in it"}},

@@ -230,6 +230,7 @@ Workload polymer_gcn() {
       "128");
   workload.build = build_gcn;
   workload.parameters = 63617;
+  workload.flops = 29781128;
   workload.options.push_back({"self-loops", "yes", "an edge from every atom to itself"});
   return workload;
 }
@@ -240,6 +241,7 @@ Workload polymer_mpnn() {
       "96");
   workload.build = build_mpnn;
   workload.parameters = 103041;
+  workload.flops = 52702984;
   return workload;
 }
 

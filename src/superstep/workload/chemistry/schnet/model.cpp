@@ -222,6 +222,7 @@ Workload schnet() {
       .options = schnet_options(),
       .build = build_schnet,
       .parameters = 186701,
+      .flops = 590861050,
       .inputs =
           {{"z", ElementType::i64, {pack.nodes}, "", "atomic numbers"},
            {"pos", ElementType::f32, {pack.nodes, 3}, "A", "positions"},

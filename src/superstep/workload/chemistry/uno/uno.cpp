@@ -240,6 +240,7 @@ Workload uno() {
                   {"mean", "0.75", "AUC that training begins at"}},
       .build = build_uno,
       .parameters = 16224001,
+      .flops = 32459001,
       .inputs = {{"cell", ElementType::f32, {942}, "", "gene expression, standardized"},
                  {"drug", ElementType::f32, {5270}, "", "molecular descriptors, standardized"}},
       .outputs = {{"auc", ElementType::f32, {1}, "", "area under the dose response curve"}},

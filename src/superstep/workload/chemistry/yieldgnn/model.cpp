@@ -292,6 +292,7 @@ Workload yieldgnn() {
       .options = yield_options(),
       .build = build_yieldgnn,
       .parameters = 331286,
+      .flops = 192547074,
       .inputs = std::move(inputs),
       .outputs = {{"yield", ElementType::f32, {pack.graphs}, "%", "of each reaction"},
                   {"contribution", ElementType::f32, {pack.nodes}, "%", "an atom's share in it"}},

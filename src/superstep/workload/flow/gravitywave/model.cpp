@@ -249,6 +249,7 @@ Workload gravity_wave_drag() {
                   {"dropout", "0", "share of a hidden layer's outputs that training drops"}},
       .build = build_gravity_wave_drag,
       .parameters = 344702,
+      .flops = 691192,
       .inputs = {{"u", ElementType::f32, layers, "m/s", "wind eastwards, from the ground up"},
                  {"v", ElementType::f32, layers, "m/s", "wind northwards"},
                  {"temperature", ElementType::f32, layers, "K", "of the same layers"},

@@ -198,6 +198,7 @@ Workload wallmodel() {
                   {"dropout", "0", "share of a hidden layer's outputs that training drops"}},
       .build = build_wallmodel,
       .parameters = 9473,
+      .flops = 18979,
       .inputs = {{"features",
                   ElementType::f32,
                   {wall_features},

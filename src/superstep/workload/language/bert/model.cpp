@@ -93,6 +93,7 @@ Workload bert_small() {
   Workload workload = encoder("bert-small", {4, 256, 4, 64, 1024});
   workload.build = build_bert_small;
   workload.parameters = 3552768;
+  workload.flops = 455690112;
   return workload;
 }
 
@@ -100,6 +101,7 @@ Workload distilbert() {
   Workload workload = encoder("distilbert", {6, 768, 12, 128, 30522});
   workload.build = build_distilbert;
   workload.parameters = 66362880;
+  workload.flops = 17202517248;
   workload.weight_names = distilbert_names;
   return workload;
 }

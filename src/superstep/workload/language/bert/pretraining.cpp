@@ -83,6 +83,7 @@ Workload bert_large() {
       .options = std::move(options),
       .build = build_bert_large,
       .parameters = 336226108,
+      .flops = 80361079750,
       .inputs =
           {{"input_ids", i64, {length}, "", "tokens, some of them masked"},
            {"attention_mask", i64, {length}, "", "1 for tokens, 0 for padding; of packed pairs their number"},

@@ -53,6 +53,7 @@ Workload bert_base_squad() {
       .options = std::move(options),
       .build = build_squad,
       .parameters = 108893186,
+      .flops = 70931675136,
       .inputs = {{"input_ids", i64, {length}, "", "[CLS] question [SEP] text [SEP]"},
                  {"attention_mask", i64, {length}, "", "1 for tokens, 0 for padding"},
                  {"token_type_ids", i64, {length}, "", "1 in the text"}},

@@ -99,6 +99,7 @@ Workload gpt2() {
                   {"vocabulary", "50257", "tokens that there are"}},
       .build = build_gpt2,
       .parameters = 124439808,
+      .flops = 32283338112,
       .weight_names = language::gpt2_names,
       .takes_texts = true,
   };

@@ -154,6 +154,7 @@ Workload llama() {
       .build = build_llama,
       // 2 * 512 * 64 + 2 * (64 * (64 + 32 + 32 + 64) + 3 * 64 * 172 + 2 * 64) + 64
       .parameters = 156480,
+      .flops = 18297984,
       .weight_names = language::llama_names,
       .takes_texts = true,
   };

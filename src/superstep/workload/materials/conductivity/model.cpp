@@ -131,6 +131,7 @@ Workload conductivity() {
                   {"width", "auto", "channels of the first block; auto: 16 of light, 64 of heavy"}},
       .build = build_conductivity,
       .parameters = 1411953,
+      .flops = 544231093,
       .inputs = {{"image", ElementType::f32, image, "", "1 where it conducts, 0 where it insulates"},
                  {"sigma", ElementType::f32, one, "mS/cm", "conductivity of the conductor"}},
       .outputs = {{"sigma_eff", ElementType::f32, one, "mS/cm", "effective conductivity, left to right"}},

@@ -285,6 +285,7 @@ Workload deepmd() {
       .options = deepmd_options(),
       .build = build_deepmd,
       .parameters = 507091,  // 6,450 of an embedding and 500,641 of a fitting network
+      .flops = 157638057,
       .inputs = {{"coord", ElementType::f32, {32, 3}, "A", "positions"},
                  {"type", ElementType::i64, {32}, "", "an atom's type, rows sorted by it; -1: none"},
                  {"box", ElementType::f32, {3, 3}, "A", "edges of the periodic box, as rows"},

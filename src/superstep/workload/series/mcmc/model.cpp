@@ -157,6 +157,7 @@ Workload mcmc() {
                   {"ahead", "200", "rows behind the window that are forecast"}},
       .build = build_mcmc,
       .parameters = 2601,  // 22 * 40 + 40 + 40 * 40 + 40 + 40 + 1
+      .flops = 5201,
       .inputs = {{"x", ElementType::f32, {lag_count}, "", "returns before, the last first, standardized"}},
       .outputs = {{"mean", ElementType::f32, {1}, "", "mean of the next return, standardized"}},
       .targets = {{"target", ElementType::f32, {1}, "", "the next return, standardized"}},

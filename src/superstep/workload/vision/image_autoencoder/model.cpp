@@ -114,6 +114,7 @@ Workload image_autoencoder() {
                   {"bits", "8", "of a value of the code, 2 to 16; 0: codes are not rounded"}},
       .build = build_image_autoencoder,
       .parameters = 8038929,
+      .flops = 2023495890,
       .inputs = {{"image", ElementType::f32, image, "", "pixels divided by 255"}},
       .outputs = {{"recon", ElementType::f32, image, "", "the same image, out of its code"},
                   {"code", ElementType::f32, {16, 7, 7}, "", "what is kept of it"}},

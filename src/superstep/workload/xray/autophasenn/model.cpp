@@ -119,6 +119,7 @@ Workload autophasenn() {
                   {"vary", "no", "patterns are turned and mirrored while the model is trained"}},
       .build = build_autophasenn,
       .parameters = 7003106,
+      .flops = 36602451392,
       .inputs = {{"diff",
                   ElementType::f32,
                   {1, 64, 64, 64},

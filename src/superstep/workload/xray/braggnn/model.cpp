@@ -109,6 +109,7 @@ Workload braggnn() {
                   {"centred", "yes", "the network gives the place relative to the middle of the patch"}},
       .build = build_braggnn,
       .parameters = 33172,
+      .flops = 4253421,
       .inputs = {{"patch", ElementType::f32, {1, 11, 11}, "", "a peak's pixels, scaled to [0, 1]"}},
       .outputs = {{"ploc", ElementType::f32, {2}, "patch sizes", "column and row of the peak's center"}},
       .targets = {{"ploc", ElementType::f32, {2}, "patch sizes", "column and row of the peak's center"}},

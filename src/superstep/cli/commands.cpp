@@ -24,6 +24,7 @@ void declare_list(CLI::App& command);
 void declare_machine(CLI::App& command);
 void declare_man(CLI::App& command);
 void declare_onnx(CLI::App& command);
+void declare_peaks(CLI::App& command);
 void declare_profile(CLI::App& command);
 void declare_predict(CLI::App& command);
 void declare_records(CLI::App& command);
@@ -44,6 +45,8 @@ std::vector<Command> of_models() {
       {"watch", "follow training runs: curves in the terminal, on a page, in TensorBoard and MLflow",
        declare_watch},
       {"infer", "apply a trained model to a file, and measure its latency", declare_infer},
+      {"peaks", "find Bragg peaks in detector frames, and their centers by a network, fits or centroids",
+       declare_peaks},
       {"answer", "find the answer to a question in a text (bert-base-squad)", declare_answer},
       {"complete", "continue a text with a language model (safetensors, PyTorch or GGUF weights)",
        declare_complete},

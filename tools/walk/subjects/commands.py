@@ -14,8 +14,8 @@ PLACEHOLDER = re.compile(r'(?<![\w-])(?!SUPERSTEP)[A-Z]{3,}\b|\.\.\.|[<>\[\]{}]'
 BESIDE = re.compile(r'robust\.onnx|--config ')
 RANKS = 'OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1'
 
-# What speaks of files that a script on one of these pages makes, or a library: docs.your_data and cli run them.
-WITH_FILES_OF_ITS_OWN = {'your-data.md', 'convert.md', 'convert --help', 'custom-operators.md', 'losses.md', 'watch.md', 'watch --help'}
+# What speaks of files that a script on one of these pages makes, or a library: docs.your_data, docs.peaks and cli run them.
+WITH_FILES_OF_ITS_OWN = {'your-data.md', 'convert.md', 'convert --help', 'custom-operators.md', 'losses.md', 'watch.md', 'watch --help', 'peaks.md', 'peaks --help'}
 
 # Commands whose refusal is what a page shows.
 SHOWN_REFUSED = set()

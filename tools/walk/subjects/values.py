@@ -21,6 +21,7 @@ CALLS = {
     'advise': 'mlp --on gc200',
     'generate': 'braggnn --samples 16 --out {folder}/peaks.h5',
     'crystal': '{run} --lattice 4',
+    'peaks': '{peaks} --method centroid --threshold 4000',
     'design': 'ald --out {folder}/design',
     'baseline': 'braggnn --input {peaks} --set method=centroid',
     'bench': 'mlp --mode infer --batch 1 --seconds 0.01',

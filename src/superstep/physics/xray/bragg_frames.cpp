@@ -15,6 +15,7 @@ namespace {
 
 constexpr double visible = 0.5;  // counts: a peak is drawn as far out as it is brighter than this
 constexpr double largest_count = 65535;
+constexpr double rocking_reach = 4;  // standard deviations: what is left of a peak there is 1/3000 of it
 
 // The pixel whose middle is nearest to a position inside the frame.
 std::size_t pixel_of(const BraggPeak& peak, int width, int height) {
@@ -50,6 +51,11 @@ void describe_peaks(BraggFrame& frame, int width, int height) {
     row.peaks = component.peaks;
     row.deviation = static_cast<float>(std::hypot(column - row.peak.column, line - row.peak.row));
   }
+}
+
+// Background, and the places and shapes of peaks, have streams of their own, apart from those of other modes.
+RandomStream turning_stream(std::uint64_t seed, std::uint64_t index) {
+  return bragg_stream(seed, index, BraggPurpose::position);
 }
 
 struct TableColumn {
@@ -117,6 +123,59 @@ BraggFrameGenerator::BraggFrameGenerator(const BraggFrameSettings& settings)
       fields_{{"frames", ElementType::u16, {settings.height, settings.width}, "counts", "a detector frame"}} {
 }
 
+// Peaks of this frame alone.
+void BraggFrameGenerator::add_peaks(RandomStream& random, BraggFrame& frame, BraggImage& expected) const {
+  for (std::uint64_t count = random.poisson(settings_.peaks_per_frame); count-- > 0;) {
+    BraggPeak peak = draw_bragg_peak(settings_.ranges, random);
+    peak.background = frame.background;
+    peak.column = random.uniform(-0.5, settings_.width - 0.5);
+    peak.row = random.uniform(-0.5, settings_.height - 0.5);
+    expected.add(peak, settings_.detector.integrate, visible);
+    frame.table.push_back({peak});
+  }
+}
+
+std::vector<BraggReflection> BraggFrameGenerator::reflections(std::uint64_t seed, std::uint64_t index) const {
+  std::vector<BraggReflection> born;
+  if (!(settings_.rocking > 0)) return born;
+  RandomStream random = turning_stream(seed, index);
+  for (std::uint64_t count = random.poisson(settings_.peaks_per_frame); count-- > 0;) {
+    BraggReflection reflection{.peak = draw_bragg_peak(settings_.ranges, random)};
+    reflection.peak.column = random.uniform(-0.5, settings_.width - 0.5);
+    reflection.peak.row = random.uniform(-0.5, settings_.height - 0.5);
+    reflection.frame = static_cast<double>(index) + random.uniform(-0.5, 0.5);
+    born.push_back(reflection);
+  }
+  return born;
+}
+
+// What is left in this frame of the reflections of its neighbors.
+void BraggFrameGenerator::add_turning(std::uint64_t seed, std::uint64_t index, BraggFrame& frame,
+                                      BraggImage& expected) const {
+  const auto reach = static_cast<std::uint64_t>(std::ceil(rocking_reach * settings_.rocking));
+  for (std::uint64_t near = index - std::min(index, reach); near <= index + reach; ++near) {
+    for (BraggReflection reflection : reflections(seed, near)) {
+      BraggPeak& peak = reflection.peak;
+      const double off = (static_cast<double>(index) - reflection.frame) / settings_.rocking;
+      peak.amplitude *= std::exp(-0.5 * off * off);
+      peak.background = frame.background;
+      if (peak.amplitude < visible) continue;
+      expected.add(peak, settings_.detector.integrate, visible);
+      frame.table.push_back({peak});
+    }
+  }
+}
+
+std::vector<std::uint8_t> BraggFrameGenerator::dead_pixels(std::uint64_t seed) const {
+  std::vector<std::uint8_t> dead;
+  if (!(settings_.dead > 0)) return dead;
+  // A stream that no frame has: the pixels are the detector's.
+  RandomStream random = bragg_stream(seed, ~std::uint64_t{0}, BraggPurpose::neighbor);
+  dead.resize(static_cast<std::size_t>(settings_.width) * static_cast<std::size_t>(settings_.height));
+  for (std::uint8_t& pixel : dead) pixel = random.uniform() < settings_.dead;
+  return dead;
+}
+
 BraggFrame BraggFrameGenerator::frame(std::uint64_t seed, std::uint64_t index) const {
   const int width = settings_.width, height = settings_.height;
   BraggFrame frame;
@@ -124,14 +183,10 @@ BraggFrame BraggFrameGenerator::frame(std::uint64_t seed, std::uint64_t index) c
   frame.background = random.uniform(settings_.ranges.background_low, settings_.ranges.background_high);
   BraggImage expected(0, 0, width, height);
   expected.fill(frame.background);
-  for (std::uint64_t count = random.poisson(settings_.peaks_per_frame); count-- > 0;) {
-    BraggPeak peak = draw_bragg_peak(settings_.ranges, random);
-    peak.background = frame.background;
-    peak.column = random.uniform(-0.5, width - 0.5);
-    peak.row = random.uniform(-0.5, height - 0.5);
-    expected.add(peak, settings_.detector.integrate, visible);
-    frame.table.push_back({peak});
-  }
+  if (settings_.rocking > 0)
+    add_turning(seed, index, frame, expected);
+  else
+    add_peaks(random, frame, expected);
   expected.blur(settings_.detector.point_spread);
   RandomStream counts = bragg_stream(seed, index, BraggPurpose::counts);
   RandomStream noise = bragg_stream(seed, index, BraggPurpose::read_noise);
@@ -141,6 +196,9 @@ BraggFrame BraggFrameGenerator::frame(std::uint64_t seed, std::uint64_t index) c
       const double reading = detect(expected.at(column, row), settings_.detector, counts, noise);
       frame.counts.push_back(static_cast<std::uint16_t>(std::clamp(std::round(reading), 0.0, largest_count)));
     }
+  const std::vector<std::uint8_t> dead = dead_pixels(seed);
+  for (std::size_t i = 0; i < dead.size(); ++i)
+    if (dead[i]) frame.counts[i] = 0;
   describe_peaks(frame, width, height);
   return frame;
 }
@@ -152,18 +210,45 @@ void BraggFrameGenerator::sample(std::uint64_t seed, std::uint64_t index,
 }
 
 nlohmann::json BraggFrameGenerator::parameters() const {
-  return {{"mode", "frames"},
-          {"height", settings_.height},
-          {"width", settings_.width},
-          {"peaks_per_frame", settings_.peaks_per_frame},
-          {"ranges", to_json(settings_.ranges)},
-          {"detector", to_json(settings_.detector)}};
+  nlohmann::json parameters{{"mode", "frames"},
+                            {"height", settings_.height},
+                            {"width", settings_.width},
+                            {"peaks_per_frame", settings_.peaks_per_frame},
+                            {"ranges", to_json(settings_.ranges)},
+                            {"detector", to_json(settings_.detector)}};
+  if (settings_.rocking > 0) parameters["rocking"] = settings_.rocking;
+  if (settings_.dead > 0) parameters["dead"] = settings_.dead;
+  return parameters;
+}
+
+void BraggFrameGenerator::write_turning(Hdf5Writer& file, const WriteRequest& request) const {
+  std::vector<float> row, column, frame, amplitude;
+  for (std::uint64_t index = 0; index < request.samples; ++index)
+    for (const BraggReflection& each : reflections(request.seed, index)) {
+      row.push_back(static_cast<float>(each.peak.row));
+      column.push_back(static_cast<float>(each.peak.column));
+      frame.push_back(static_cast<float>(each.frame));
+      amplitude.push_back(static_cast<float>(each.peak.amplitude));
+    }
+  const auto put = [&](const char* name, const std::vector<float>& values, const char* unit,
+                       const char* meaning) {
+    file.write(name, Tensor::from<float>({static_cast<std::int64_t>(values.size())}, values));
+    file.set_attribute(name, "unit", unit);
+    file.set_attribute(name, "meaning", meaning);
+  };
+  put("spot_row", row, "px", "row of the true center of a reflection");
+  put("spot_col", column, "px", "column of the true center of a reflection");
+  put("spot_frame", frame, "frames", "where its intensity over the frames is highest");
+  put("spot_amplitude", amplitude, "counts", "expected counts above background at its center, in that place");
 }
 
 void BraggFrameGenerator::write(const WriteRequest& request) const {
   Hdf5Writer file(request.path);
   write_provenance(file, *this, request.seed);
   create_data_sets(file, settings_, static_cast<std::int64_t>(request.samples));
+  if (settings_.rocking > 0) write_turning(file, request);
+  if (const std::vector<std::uint8_t> dead = dead_pixels(request.seed); !dead.empty())
+    file.write("mask", Tensor::from<std::uint8_t>({settings_.height, settings_.width}, dead), {.deflate = 1});
   Progress progress("generating braggnn", static_cast<double>(request.samples), "frames");
   std::int64_t peaks = 0;
   stream_blocks(

@@ -52,6 +52,9 @@ std::vector<OptionSpec> options() {
       {"frame_height", "2048", "px (frames)"},
       {"frame_width", "2048", "px (frames)"},
       {"peaks_per_frame", "54", "mean number of peaks (frames)"},
+      {"rocking", "0",
+       "frames, width (standard deviation) over which a turning sample shows a peak (frames)"},
+      {"dead", "0", "share of pixels that read 0 in all frames, told in `mask` (frames)"},
       {"amplitude_low", "100", "counts, lowest amplitude (log-uniform)"},
       {"amplitude_high", "5000", "counts, highest amplitude"},
       {"sigma_low", "0.8", "px, smallest width of the first axis"},
@@ -118,6 +121,8 @@ std::unique_ptr<Generator> make_frames(const Options& given) {
   settings.height = static_cast<int>(given.integer("frame_height", 16, 16384));
   settings.width = static_cast<int>(given.integer("frame_width", 16, 16384));
   settings.peaks_per_frame = given.number("peaks_per_frame", 0, 10000);
+  settings.rocking = given.number("rocking", 0, 100);
+  settings.dead = given.number("dead", 0, 0.5);
   settings.ranges = ranges_of(given);
   settings.detector = detector_of(given, 20);
   return std::make_unique<BraggFrameGenerator>(settings);

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <map>
 
+#include "superstep/op/rows/group_normalization.h"
 #include "superstep/op/rows/normalization.h"
 #include "superstep/op/rows/reduction.h"
 #include "superstep/target/cpu/passes/decompose.h"
@@ -140,6 +141,30 @@ TEST(InStep, GiveTheSameBitsWhateverTheThreads) {
       SCOPED_TRACE("seed " + std::to_string(seed) + ", threads " + std::to_string(threads));
       expect_same_bits(train(model, {.batch = 12, .threads = threads}), one);
     }
+  }
+}
+
+// A graph of one sample says less: groups of channels beside statistics of the batch trained on no batch of a
+// prime number of samples.
+TEST(InStep, WhatOneSampleDoesNotTellIsTakenInLargerParts) {
+  const auto network = [](std::int64_t batch) {
+    graph::Graph graph("grouped");
+    op::Builder b(graph);
+    test::Layers layers(b, 5);
+    const auto state = [&](const char* name, double value) {
+      return b.state(name, Tensor::full(ElementType::f32, {8}, value));
+    };
+    const op::ConvAttributes same{.pads = {1, 1, 1, 1}};
+    op::Var y = layers.conv(b.input("x", ElementType::f32, {batch, 3, 8, 8}), "first", 8, 3, same);
+    y = op::relu(op::batch_normalization(y, state("a", 1), state("b", 0.1), state("c", 0), state("d", 1)));
+    y = op::group_normalization(layers.conv(y, "second", 8, 3, same), state("e", 1), state("f", 0.2), 2);
+    b.output("y", op::sigmoid(layers.conv(y, "last", 2, 1)));
+    return transform::make_training_step(graph, {}, {}, {});
+  };
+  for (const std::int64_t batch : {5, 6}) {
+    const Trained whole = train(network, {.batch = batch, .micro_batch = batch});
+    for (const int threads : {1, 2, 4})
+      expect_same_training(train(network, {.batch = batch, .threads = threads}), whole, tolerance);
   }
 }
 

@@ -368,16 +368,21 @@ class Training {
     return ahead_;
   }
 
+  // Of sequences the labels may need more frames than there are, whatever the rate.
+  std::string cure() const {
+    if (std::isinf(state_.loss) && settings_.loss.find("ctc") != std::string::npos)
+      return "labels that do not fit into their frames have an infinite ctc: zero_infinity=true leaves them "
+             "out";
+    return fmt::format("the learning rate there was {:.3g}: try a smaller --learning-rate",
+                       rate_of(state_.step - 1));
+  }
+
   [[noreturn]] void diverged() {
-    const std::string rate = fmt::format("{:.3g}", rate_of(state_.step - 1));
+    const std::string loss = std::isnan(state_.loss) ? "nan" : fmt::format("{}", state_.loss);
     keeper_.log({{"step", state_.step}, {"event", "diverged"}});
-    throw Error(ErrorCode::diverged,
-                fmt::format("the loss is {} at step {}",
-                            std::isnan(state_.loss) ? std::string("nan") : fmt::format("{}", state_.loss),
-                            state_.step),
+    throw Error(ErrorCode::diverged, fmt::format("the loss is {} at step {}", loss, state_.step),
                 settings_.workload,
-                fmt::format("the learning rate there was {}: try a smaller --learning-rate{}", rate,
-                            keeper_.writes() ? "; the last checkpoint is from before" : ""));
+                cure() + (keeper_.writes() ? "; the last checkpoint is from before" : ""));
   }
 
   std::string note() const {

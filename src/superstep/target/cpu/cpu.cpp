@@ -7,6 +7,7 @@
 #include <chrono>
 #include <map>
 #include <memory>
+#include <optional>
 
 #include "superstep/base/text.h"
 #include "superstep/graph/verify.h"
@@ -124,25 +125,37 @@ CompiledFor used_for(const CompileOptions& options, std::span<const std::string>
       .whole_batch = is_whole(options), .a_part = options.parts.exchange != nullptr, .left_out = left_out};
 }
 
-// Micro-batches that cannot run one by one may still run in step.
-bool may_run_in_step(const GraphAtBatch& model, const BatchedPorts& ports, const CompileOptions& options,
+// Whether samples of a graph of `batch` can be divided over so many parts that run in step.
+bool divides_in_step(const GraphAtBatch& model, std::int64_t batch, std::int64_t parts,
                      std::span<const std::string> left_out) {
-  const bool alone = options.parts.count == 1 && !options.parts.exchange;
-  if (ports.splits || !alone || options.batch == 1 || options.micro_batch == options.batch ||
-      options.memory_limit > 0)
-    return false;
   const std::vector<transform::Pass> passes = transform::without(decomposition_passes(), left_out);
-  return transform::over_parts(transform::run_passes(model(options.batch), passes), 2).has_value();
+  return transform::over_parts(transform::run_passes(model(batch), passes), parts).has_value();
 }
 
-std::int64_t micro_batch_in_step(const GraphAtBatch& model, const CompileOptions& options) {
-  if (options.micro_batch > 0) return options.micro_batch;
+std::int64_t wanted_in_step(const GraphAtBatch& model, const CompileOptions& options) {
   const graph::Graph graph = model(options.batch);
   std::size_t bytes = 0;
   for (const graph::Node& node : graph.nodes())
     if (is_optimizer(node))
       bytes += static_cast<std::size_t>(graph.type(node.inputs[1]).shape.element_count()) * sizeof(float);
   return choose_in_step(options.batch, options.threads, sums_in_groups(bytes));
+}
+
+// Micro-batches that cannot run one by one may still run in step: of which size; none where they cannot. The
+// graph of one sample may say less of where its samples lie than one of several (an axis of 1 is any axis),
+// so that larger parts are tried after the one that is wanted.
+std::optional<std::int64_t> micro_batch_in_step(const GraphAtBatch& model, const BatchedPorts& ports,
+                                                const CompileOptions& options,
+                                                std::span<const std::string> left_out) {
+  const bool alone = options.parts.count == 1 && !options.parts.exchange;
+  if (ports.splits || !alone || options.batch == 1 || options.micro_batch == options.batch ||
+      options.memory_limit > 0 || !divides_in_step(model, options.batch, 2, left_out))
+    return std::nullopt;
+  if (options.micro_batch > 0) return options.micro_batch;
+  for (std::int64_t size = wanted_in_step(model, options); size < options.batch; ++size)
+    if (options.batch % size == 0 && divides_in_step(model, size, options.batch / size, left_out))
+      return size;
+  return std::nullopt;
 }
 
 // Each batch is built once, however often it is asked for: drawing the weights of a large model takes longer
@@ -205,8 +218,8 @@ class CpuTarget : public Target {
     std::string choice = options.micro_batch > 0
                              ? "as asked for"
                              : "by the cost model: operations, and bytes beyond the second-level cache";
-    const bool in_step = may_run_in_step(once, ports, options, left_out_);
-    if (in_step) chosen.micro_batch = micro_batch_in_step(once, options);
+    const std::optional<std::int64_t> in_step = micro_batch_in_step(once, ports, options, left_out_);
+    if (in_step) chosen.micro_batch = *in_step;
     if (chosen.micro_batch == 0 && !ports.splits) chosen.micro_batch = options.batch;
     if (chosen.micro_batch == 0) {
       const std::int64_t tried = largest_divisor(options.batch, first_try);
@@ -217,7 +230,7 @@ class CpuTarget : public Target {
       if (chosen.micro_batch != tried || (is_whole(chosen) && compiled->plan.trains)) compiled.reset();
     }
     CompiledFor use = used_for(chosen, left_out_);
-    use.in_step = in_step && chosen.micro_batch != options.batch;
+    use.in_step = in_step.has_value() && chosen.micro_batch != options.batch;
     if (use.in_step && options.micro_batch == 0) choice = "parts that take their statistics together";
     if (!compiled) compiled = compile_at(once, chosen.micro_batch, ports, options.batch, use);
     if (options.memory_limit > 0) choice = stay_below_limit(once, ports, chosen, *compiled);

@@ -72,7 +72,9 @@ TEST_F(Api, ResultsOfUnknownLengthAreBounded) {
     const NamedValues found = session.run({{"picture", picture_of_three(session.inputs().front())}});
     ASSERT_EQ(found.contains("beyond_bounds"), !wide)
         << "a bound that may be too small has a count of what it left out";
-    if (!wide) EXPECT_GT(found.at("beyond_bounds").at(0), 0);
+    if (!wide) {
+      EXPECT_GT(found.at("beyond_bounds").at(0), 0);
+    }
     EXPECT_EQ(found.at("where").shape()[1], wide ? 256 : 2);
     EXPECT_EQ(found.at("where").at(3 * found.at("where").shape()[1]), 5)
         << "columns of the first bright pixel";
@@ -251,7 +253,9 @@ TEST_F(Api, ARunTellsWhatHappensInIt) {
   settings.on_event = [&](const TrainingEvent& event) {
     told.push_back(name_of(event.kind) + std::to_string(event.epoch));
     if (event.kind == TrainingEvent::Kind::evaluated) evaluated = !event.metrics.empty();
-    if (event.kind == TrainingEvent::Kind::epoch_ended) EXPECT_GT(event.samples_per_second, 0);
+    if (event.kind == TrainingEvent::Kind::epoch_ended) {
+      EXPECT_GT(event.samples_per_second, 0);
+    }
   };
   train(settings);
   EXPECT_TRUE(evaluated);

@@ -54,8 +54,9 @@ TEST(GraphNetworkPage, ItsCommandsWork) {
     if (command.starts_with("infer")) command += " --json answers.json";
     const Outcome outcome = run_program(folder / "", command);
     EXPECT_EQ(outcome.code, 0) << command << '\n' << outcome.output << outcome.errors;
-    if (command.starts_with("train"))
+    if (command.starts_with("train")) {
       EXPECT_TRUE(contains(outcome.output + outcome.errors, "trained: 6 of 6 initializers"));
+    }
   }
   // Neighbours say more of a node's class than its own features do.
   EXPECT_GT(metric_in(folder / "answers.json", "accuracy"), alone + 0.1);

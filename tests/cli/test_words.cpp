@@ -67,7 +67,7 @@ TEST_F(Words, TextsOfOptionsAreOneLineThatBeginsWithWhatItIs) {
     if (line.starts_with("  ") && line.size() > 30 && line[2] >= 'a' && line[2] <= 'z' && line[29] == ' ')
       commands.push_back(line.substr(2, line.find(' ', 2) - 2));
   EXPECT_GT(commands.size(), 30U);
-  for (const std::string& name :
+  for (const std::string name :
        {"machine measure", "records show", "records export", "onnx check", "onnx export"})
     commands.push_back(name);
   for (const std::string& command : commands)

@@ -30,8 +30,9 @@ TEST(MachineNumerics, state_every_setting_and_where_it_is_from) {
         EXPECT_EQ(fact.kind == Kind::guess, fact.source.empty())
             << machine.id() << " " << mode.name << " " << fact.setting;
         for (const numerics::Setting& setting : numerics::settings())
-          if (setting.name == fact.setting)
+          if (setting.name == fact.setting) {
             EXPECT_EQ(fact.value, numerics::get(mode.arithmetic, fact.setting));
+          }
       }
       EXPECT_EQ(numerics::settings().size() - 1 + numerics_habits().size(), stated.size())
           << machine.id();  // no seed

@@ -62,8 +62,12 @@ TEST(GravityWaves, RiseUnchangedInUniformAirUntilTheySaturate) {
       spectrum.efficiency * wavenumber * std::pow(relative, 3) / (2 * buoyancy * wave_scale_height);
   for (std::size_t k = 0; k < drag.u.size(); ++k) {
     const double low = static_cast<double>(k) * grid.depth();
-    if (low + grid.depth() < height) EXPECT_EQ(drag.u[k], 0) << low;
-    if (low > height) EXPECT_NEAR(drag.u[k], pushed, 1e-10 * pushed) << low;
+    if (low + grid.depth() < height) {
+      EXPECT_EQ(drag.u[k], 0) << low;
+    }
+    if (low > height) {
+      EXPECT_NEAR(drag.u[k], pushed, 1e-10 * pushed) << low;
+    }
   }
 }
 
@@ -75,12 +79,16 @@ TEST(GravityWaves, LeaveEverythingBelowTheirCriticalLevel) {
   const WaveDrag drag = wave_drag(grid, one_wave, source, air.profile());
   const std::size_t critical = 10 + 25;  // interface where the wind is 30 m/s
   for (std::size_t i = 0; i < drag.flux_u.size(); ++i)
-    if (i >= critical) EXPECT_EQ(drag.flux_u[i], 0) << i;
+    if (i >= critical) {
+      EXPECT_EQ(drag.flux_u[i], 0) << i;
+    }
   EXPECT_GT(drag.flux_u[critical - 1], 0);
   EXPECT_NEAR(deposited(grid, drag.u), source.flux, 1e-15);
   for (std::size_t k = 0; k < drag.u.size(); ++k) {
     EXPECT_GE(drag.u[k], 0);  // towards the speed of the wave
-    if (k >= critical) EXPECT_EQ(drag.u[k], 0) << k;
+    if (k >= critical) {
+      EXPECT_EQ(drag.u[k], 0) << k;
+    }
   }
   // The control: faster than any wind here, the wave comes through.
   const WaveDrag faster = wave_drag(grid, one_wave, {.flux = 3e-3, .width = 60}, air.profile());
@@ -188,7 +196,9 @@ TEST(GravityWaveGenerator, MakesColumnsThatAreAirAndTheirDrag) {
     EXPECT_GT(temperature.at(i), 140);
     EXPECT_LT(temperature.at(i), 340);
     EXPECT_LT(std::abs(drag.at(i)), 3000);
-    if (i % 63 < 10) EXPECT_EQ(drag.at(i), 0);  // below the launch
+    if (i % 63 < 10) {
+      EXPECT_EQ(drag.at(i), 0);  // below the launch
+    }
   }
   // Of the numbers in the file, to the last bit but one of f32.
   const auto layers = [&](const char* name, std::int64_t index) {

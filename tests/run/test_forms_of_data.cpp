@@ -468,7 +468,9 @@ TEST_F(FormsOfData, NoPatientIsCutInTwo) {
     const std::int64_t cut = data::training_rows(*source, pictures, share);
     EXPECT_LE(static_cast<double>(cut), share * pictures);
     EXPECT_GT(cut, 0);
-    if (share > 0.2) EXPECT_NE(patients.at(cut - 1), patients.at(cut)) << share;
+    if (share > 0.2) {
+      EXPECT_NE(patients.at(cut - 1), patients.at(cut)) << share;
+    }
   }
 }
 

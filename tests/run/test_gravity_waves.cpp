@@ -77,7 +77,9 @@ TEST(GravityWaveDrag, CountsItsColumnsAndSaysNothingBelowTheLaunch) {
     const std::string prefix = std::string("counted/") + name;
     for (std::int64_t k = 0; k < 21; ++k) {
       EXPECT_EQ(states.at(prefix + ".deviation").at(k) > 0, k >= 3) << name << " " << k;
-      if (k < 3) EXPECT_EQ(states.at(prefix + ".mean").at(k), 0);
+      if (k < 3) {
+        EXPECT_EQ(states.at(prefix + ".mean").at(k), 0);
+      }
     }
   }
   // A weight a deviation makes one, whatever the column.

@@ -58,7 +58,7 @@ TEST(WrongKindOfFile, IsNamedWithTheNextCommand) {
   data::write_zip(folder / "net.pt", {{"net/data.pkl", text("\x80\x02"
                                                             "c__main__\nNet\nq\x01)\x81")}});
   for (const std::string call : {"infer net.pt", "train net.pt", "predict net.pt --on gc200",
-                                  "show net.pt --out x.html", "serve net.pt", "infer mlp --weights net.pt"})
+                                 "show net.pt --out x.html", "serve net.pt", "infer mlp --weights net.pt"})
     expect_said(folder, call, 1, "torch.onnx.export");
   for (const char* name : {"absent.pt", "absent.h5", "absent.onnx", "folder/model"})
     expect_said(folder, std::string("infer ") + name, 1, "there is no such file");

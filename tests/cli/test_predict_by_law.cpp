@@ -105,7 +105,7 @@ TEST(PredictByLaw, WorkloadsWhereItIsNearer) {
   const auto [driven, of_stack] =
       asked("--on a100-40gb --stack pytorch-eager --micro-batch 16 --precision tf32");
   EXPECT_TRUE(of_stack.at("config").at("law").is_null());
-  const Outcome refused = run_program(folder / "", "predict resnet50 --on cs3");
+  const Outcome refused = run_program(folder / "", "predict resnet50 --on speedai240");
   EXPECT_EQ(refused.code, 1);
   EXPECT_TRUE(contains(refused.errors, "a data sheet alone is known")) << refused.errors;
 }

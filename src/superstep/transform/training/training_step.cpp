@@ -131,10 +131,9 @@ class TrainingStep {
     finite_ = scaled ? scaled->finite() : Var();
     if (optimizer_.clip > 0 || options_.gradient_norms) {
       builder_.set_name(options_.gradient_norms ? gradient_norm : "clip");
-      const std::vector<Var> squares = squares_of(gradients);
-      const Var all = sum_of(squares);
-      if (options_.gradient_norms) keep_norms(trained, squares, all);
-      if (optimizer_.clip > 0) clip(gradients, all);
+      const Squares squares = squares_of(gradients);
+      if (options_.gradient_norms) keep_norms(trained, squares);
+      if (optimizer_.clip > 0) clip(gradients, squares.all);
     }
     bool any = false;
     for (std::size_t i = 0; i < trained.size(); ++i)
@@ -186,21 +185,20 @@ class TrainingStep {
                   layer, "there are: " + join(known, ", "));
   }
 
-  // The sum of squares of each, in f32; invalid where the loss does not depend on it.
-  static std::vector<Var> squares_of(const std::vector<Var>& gradients) {
-    std::vector<Var> squares;
-    for (const Var gradient : gradients)
-      squares.push_back(gradient.valid() ? op::cast(op::reduce_sum_square(gradient), ElementType::f32)
-                                         : Var());
+  // The sum of squares of each gradient, in f32 and invalid where the loss does not depend on it; and of all.
+  struct Squares {
+    std::vector<Var> own;
+    Var all;
+  };
+  static Squares squares_of(const std::vector<Var>& gradients) {
+    Squares squares;
+    for (const Var gradient : gradients) {
+      squares.own.emplace_back();
+      if (!gradient.valid()) continue;
+      squares.own.back() = op::cast(op::reduce_sum_square(gradient), ElementType::f32);
+      squares.all = squares.all.valid() ? squares.all + squares.own.back() : squares.own.back();
+    }
     return squares;
-  }
-
-  // Invalid where there are none.
-  static Var sum_of(const std::vector<Var>& squares) {
-    Var sum;
-    for (const Var own : squares)
-      if (own.valid()) sum = sum.valid() ? sum + own : own;
-    return sum;
   }
 
   // Times clip / max(clip, norm), which is 1 up to `clip`.
@@ -213,15 +211,16 @@ class TrainingStep {
       if (gradient.valid()) gradient = gradient * op::cast(factor, gradient.element());
   }
 
-  void keep_norms(const std::vector<Var>& trained, const std::vector<Var>& squares, Var all) {
+  void keep_norms(const std::vector<Var>& trained, const Squares& squares) {
     const auto keep = [&](const std::string& name, Var square) {
       const Var state = new_state(name, Tensor::scalar(0.0F));
       update_buffer(state, op::sqrt(square));
     };
     builder_.set_name(gradient_norm);
-    if (all.valid()) keep(gradient_norm, all);
+    if (squares.all.valid()) keep(gradient_norm, squares.all);
     for (std::size_t i = 0; i < trained.size(); ++i)
-      if (squares[i].valid()) keep(fmt::format("{}/{}", gradient_norm, name_of(trained[i])), squares[i]);
+      if (squares.own[i].valid())
+        keep(fmt::format("{}/{}", gradient_norm, name_of(trained[i])), squares.own[i]);
   }
 
   // average' = average + (1 - d) (parameter' - average)

@@ -159,7 +159,7 @@ TEST(InStep, WhatOneSampleDoesNotTellIsTakenInLargerParts) {
     y = op::relu(op::batch_normalization(y, state("a", 1), state("b", 0.1), state("c", 0), state("d", 1)));
     y = op::group_normalization(layers.conv(y, "second", 8, 3, same), state("e", 1), state("f", 0.2), 2);
     b.output("y", op::sigmoid(layers.conv(y, "last", 2, 1)));
-    return transform::make_training_step(graph, {}, {}, {});
+    return transform::make_training_step(graph, {}, {.kind = transform::OptimizerKind::sgd}, {});
   };
   for (const std::int64_t batch : {5, 6}) {
     const Trained whole = train(network, {.batch = batch, .micro_batch = batch});

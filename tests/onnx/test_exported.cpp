@@ -237,6 +237,12 @@ TEST_F(Exported, WhatIsDamagedOrOfAnotherVersionIsNamed) {
     write_file_atomically(folder_ / "cut.pt2", std::string_view(whole).substr(0, size));
     expect_error(ErrorCode::bad_file, {"zip archive"}, [&] { Model::open(folder_ / "cut.pt2"); });
   }
+  // What is no archive at all is not taken for ONNX: its name says what it was meant to be.
+  for (const char* content : {"", "hello, this is a text"}) {
+    write_file_atomically(folder_ / "text.pt2", std::string_view(content));
+    expect_error(ErrorCode::bad_file, {"text.pt2", "no archive of torch.export"},
+                 [&] { Model::open(folder_ / "text.pt2"); });
+  }
 }
 
 }  // namespace

@@ -29,13 +29,20 @@ constexpr std::size_t most_findings_told = 10;
 // The bytes themselves, or those of the model that an archive of torch.export stands for, which are the
 // file's own then.
 Bytes model_in(File& file, Bytes bytes) {
-  if (!may_be_exported(bytes)) return bytes;
+  if (!may_be_exported(bytes)) {
+    if (file.path.ends_with(".pt2"))
+      throw Error(ErrorCode::bad_file, "is no archive of torch.export: it does not begin as a zip file does",
+                  file.path, "torch.export.save(program, FILE) writes one");
+    return bytes;
+  }
   file.copy = onnx_of_exported(bytes, file.path);
   file.mapping.reset();
   return file.copy;
 }
 
 }  // namespace
+
+bool is_model_file(std::string_view name) { return name.ends_with(".onnx") || name.ends_with(".pt2"); }
 
 std::string to_string(const Extent& extent) {
   if (extent.value >= 0) return std::to_string(extent.value);

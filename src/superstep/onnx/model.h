@@ -18,6 +18,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "superstep/base/error.h"
@@ -28,6 +29,9 @@
 #include "superstep/onnx/port.h"
 
 namespace superstep::onnx {
+
+// Whether a file is a model's by its name: .onnx, or an archive of torch.export, .pt2.
+bool is_model_file(std::string_view name);
 
 struct File;  // the mapped file and its structure (onnx/file.h)
 

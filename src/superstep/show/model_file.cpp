@@ -75,9 +75,7 @@ void add_nodes(page::Page& page, const graph::Graph& graph) {
 
 }  // namespace
 
-bool is_shown_as_model(const std::filesystem::path& path) {
-  return path.extension() == ".onnx" || path.extension() == ".pt2";
-}
+bool is_shown_as_model(const std::filesystem::path& path) { return onnx::is_model_file(path.string()); }
 
 std::unique_ptr<ArrayFile> open_model_parameters(const std::filesystem::path& path) {
   const onnx::Model model = onnx::Model::open(path);

@@ -47,7 +47,7 @@ struct UserModelSettings {
 // "NODE=100" or "NODE=all", as --bound takes them. Throws Error (invalid_argument).
 onnx::Bound bound_from(const std::string& text);
 
-// Whether what stands where a workload is expected is a model file: it ends with .onnx.
+// Whether what stands where a workload is expected is a model file, by its name (onnx/model.h).
 bool is_model_file(const std::string& name);
 
 class UserModel {

@@ -1,94 +1,18 @@
 """Tasks of a Slurm array share a search: a cluster of this computer alone runs them, one of them is canceled, the others end it."""
 
-import contextlib
-import getpass
 import json
 import os
 import pathlib
-import shutil
-import socket
-import subprocess
 import sys
 import tempfile
-import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+from slurm_cluster import asked, cluster, has_node, is_there, until  # noqa: E402
 
 program = sys.argv[1]
-NEEDED = ("slurmctld", "slurmd", "sbatch", "scancel", "squeue", "sinfo")
 # Long enough for each of three tasks to have a trial under way when one is canceled.
 SEARCH = ("search mlp --samples 8000 --epochs 9 --set learning-rate=1e-4..1e-1:log --set batch=64,128 --trials 12 --threads 1 "
           "--out s")
-
-
-def where(name):
-    return shutil.which(name, path=os.environ.get("PATH", "") + ":/usr/sbin:/usr/local/sbin")
-
-
-def free_ports(count):
-    with contextlib.ExitStack() as held:
-        sockets = [held.enter_context(socket.socket()) for _ in range(count)]
-        for one in sockets:
-            one.bind(("127.0.0.1", 0))
-        return [one.getsockname()[1] for one in sockets]
-
-
-# No authentication and no accounting: one user, one node, three tasks at a time.
-def configuration(folder):
-    controller, node = free_ports(2)
-    host, user = socket.gethostname().split(".")[0], getpass.getuser()
-    return f"""ClusterName=here
-SlurmctldHost={host}(127.0.0.1)
-SlurmctldPort={controller}
-SlurmdPort={node}
-SlurmUser={user}
-SlurmdUser={user}
-AuthType=auth/none
-CredType=cred/none
-StateSaveLocation={folder}/state
-SlurmdSpoolDir={folder}/spool
-SlurmctldPidFile={folder}/slurmctld.pid
-SlurmdPidFile={folder}/slurmd.pid
-ProctrackType=proctrack/linuxproc
-TaskPlugin=task/none
-MpiDefault=none
-SelectType=select/cons_tres
-SelectTypeParameters=CR_CPU
-SlurmdParameters=config_overrides
-SchedulerParameters=sched_interval=1
-MinJobAge=3600
-KillWait=2
-NodeName={host} NodeAddr=127.0.0.1 CPUs=3 State=UNKNOWN
-PartitionName=all Nodes=ALL Default=YES State=UP
-"""
-
-
-@contextlib.contextmanager
-def cluster(folder):
-    for name in ("state", "spool"):
-        (folder / name).mkdir()
-    (folder / "slurm.conf").write_text(configuration(folder))
-    os.environ["SLURM_CONF"] = str(folder / "slurm.conf")
-    started = []
-    try:
-        for name in ("slurmctld", "slurmd"):
-            with open(folder / f"{name}.log", "w") as log:
-                started.append(subprocess.Popen([where(name), "-D"], stdout=log, stderr=log))
-        yield
-    finally:
-        for process in reversed(started):
-            process.terminate()
-            process.wait(timeout=60)
-
-
-def asked(command):
-    return subprocess.run(command, capture_output=True, text=True)
-
-
-def until(what, seconds, look):
-    for _ in range(int(seconds / 0.2)):
-        if look():
-            return True
-        time.sleep(0.2)
-    raise AssertionError(f"{what}: not within {seconds} s")
 
 
 def states(job):
@@ -109,7 +33,7 @@ def array(folder):
 
 
 def main():
-    if not all(where(name) for name in NEEDED):
+    if not is_there():
         print("Slurm is not there: slurmctld, slurmd, slurm-client")
         return 77
     with tempfile.TemporaryDirectory() as name:
@@ -117,7 +41,7 @@ def main():
         os.environ["SUPERSTEP_HOME"] = str(folder / "home")
         with cluster(folder):
             try:
-                until("a node", 60, lambda: asked(["sinfo", "--noheader", "-o", "%T"]).stdout.strip() == "idle")
+                has_node()
             except AssertionError as error:
                 print(f"Slurm does not start here: {error}\n{(folder / 'slurmd.log').read_text()[-2000:]}")
                 return 77

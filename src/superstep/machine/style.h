@@ -24,4 +24,6 @@ struct ConstantSpec {
 
 std::span<const ConstantSpec> constants_of(Style style);
 
+inline bool only_serves(Style style) { return style == Style::static_stream; }  // no training runs on it
+
 }  // namespace superstep::machine

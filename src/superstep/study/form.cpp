@@ -8,15 +8,15 @@
 #include "superstep/base/error.h"
 #include "superstep/base/file.h"
 #include "superstep/base/text.h"
-#include "superstep/machine/parse_toml.h"
-#include "superstep/machine/toml_text.h"
+#include "superstep/machine/toml_keys.h"
 #include "superstep/run/model.h"
 #include "superstep/study/built_in.h"
-#include "superstep/study/keys.h"
 #include "superstep/study/known.h"
 
 namespace superstep::study {
 namespace {
+
+using machine::Keys;
 
 const std::vector<std::string> ways{"bench", "train", "scale", "all-reduce", "nothing"};
 
@@ -141,17 +141,6 @@ Drawing drawing_of(Keys keys) {
   return drawing;
 }
 
-toml::table parsed(std::string_view text, const std::string& where) {
-  try {
-    return machine::parse_toml(machine::in_ascii(text));
-  } catch (const toml::parse_error& error) {
-    throw Error(ErrorCode::invalid_argument, std::string(error.description()),
-                fmt::format("{}:{}", where, error.source().begin.line));
-  } catch (const Error& error) {
-    throw Error(ErrorCode::invalid_argument, error.message(), where, error.hint());
-  }
-}
-
 std::string name_in(const std::string& where) { return std::filesystem::path(where).stem().string(); }
 
 }  // namespace
@@ -163,7 +152,7 @@ const char* name_of(Way way) {
 }
 
 Study parse_study(std::string_view text, const std::string& where) {
-  const toml::table table = parsed(text, where);
+  const toml::table table = machine::users_toml(text, where);
   Keys keys(table, where, "a study");
   Study study{.name = name_in(where),
               .title = keys.text("title", true),

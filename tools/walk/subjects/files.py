@@ -19,7 +19,7 @@ ENDINGS = {'--input': ('.npy', '.npz', '.h5', '.csv', '.xyz', '.tif', '.idx', '.
 # What a command takes in a place of its own, by the call without it.
 PLACES = {'show': '{} --out page.html', 'serve': '{} --http 127.0.0.1:0 --for 0.1', 'graph': '{}', 'onnx check': '{}', 'infer': '{} --input x.npy',
           'compare': '{0} {0}', 'records import': '{}', 'account': '{}', 'validate': '{}', 'predict': '{} --on gc200', 'stream': '{} --to tcp://127.0.0.1:* --patience 0.1',
-          'complete': '{} --prompt Once --most 3', 'crystal': '{} --lattice 4', 'answer': '{} --context a --question b', 'machine check': '{}', 'peaks': '{} --method centroid'}
+          'complete': '{} --prompt Once --most 3', 'crystal': '{} --lattice 4', 'answer': '{} --context a --question b', 'machine check': '{}', 'peaks': '{} --method centroid', 'place': '{0} --on {0}', 'run': '{0} --on {0} --out ran'}
 PLACE_ENDINGS = ('.onnx', '.h5', '.npy', '.npz', '.csv', '.safetensors', '.gguf', '.json', '.toml', '.tif')
 KINDS = ('fifo', 'zero', 'socket', 'folder', 'sparse')
 

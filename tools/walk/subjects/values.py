@@ -10,6 +10,7 @@ VALUES = ['0', '-1', '-0.0', '1e999', '-inf', 'nan', '', ' ', 'abc', '9999999999
           '0.5', '1e-320', '2147483648', 'a=b', '=', 'x=', '/nowhere/at/all', '/', '/dev/null', 'é\x01', '-' * 3, ',', '1,',
           'auto', 'x' * 5000]
 MODELS = pathlib.Path(__file__).resolve().parents[3] / 'tests/language/models'
+FACILITY = pathlib.Path(__file__).resolve().parents[3] / 'examples/facility'
 # A cheap call of each command, that an option is added to; what is not here is called without arguments.
 CALLS = {
     'train': 'mlp --samples 600 --steps 2 --batch 64',
@@ -18,6 +19,8 @@ CALLS = {
     'profile': 'mlp --runs 3',
     'graph': 'mlp',
     'predict': 'mlp --on gc200',
+    'place': f'{FACILITY}/force-field.toml --on {FACILITY}/server.toml --draws 2 --placements 20',
+    'run': f'{FACILITY}/force-field.toml --on {FACILITY}/server.toml --items 1 --speed 1e6 --out {{folder}}/ran',
     'advise': 'mlp --on gc200',
     'generate': 'braggnn --samples 16 --out {folder}/peaks.h5',
     'crystal': '{run} --lattice 4',

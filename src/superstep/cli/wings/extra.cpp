@@ -7,6 +7,8 @@ void declare_workflow(CLI::App& command);
 void declare_design(CLI::App& command);
 void declare_md(CLI::App& command);
 void declare_openmp(CLI::App& command);
+void declare_place(CLI::App& command);
+void declare_run(CLI::App& command);
 void declare_search(CLI::App& command);
 void declare_study(CLI::App& command);
 
@@ -16,6 +18,8 @@ const Wing& this_wing() {
                           {"design", declare_design},
                           {"md", declare_md},
                           {"openmp", declare_openmp},
+                          {"place", declare_place},
+                          {"run", declare_run},
                           {"search", declare_search},
                           {"study", declare_study}}};
   return wing;

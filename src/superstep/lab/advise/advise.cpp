@@ -25,8 +25,6 @@ namespace {
 using machine::Machine;
 
 // Machines that only run a model for an answer.
-bool only_serves(const Machine& machine) { return machine.style() == machine::Style::static_stream; }
-
 std::vector<Machine> asked_machines(const AdviseSettings& settings) {
   std::vector<Machine> asked;
   for (const std::string& name : settings.machines)
@@ -105,7 +103,7 @@ MachineAdvice advice_on(const Machine& machine, GraphsByBatch& graphs, const run
                         const std::map<std::string, int>& operators, machine::PredictionsByLaw& known) {
   MachineAdvice advice{.machine = machine};
   advice.coverage = coverage_of(machine, operators, settings.trains);
-  if (settings.trains && only_serves(machine)) {
+  if (settings.trains && machine::only_serves(machine.style())) {
     advice.reasons = {"serves only: no training runs on it"};
     return advice;
   }

@@ -1,4 +1,4 @@
-// A table of a study's file, every key of which is asked for once; what is wrong is refused by file and line.
+// A table of a TOML file, every key of which is asked for once; what is wrong is refused by file and line.
 #pragma once
 
 #include <toml++/toml.h>
@@ -8,7 +8,10 @@
 #include <string_view>
 #include <vector>
 
-namespace superstep::study {
+namespace superstep::machine {
+
+// A document that a user wrote; `where` is its file. Throws Error (invalid_argument) with file and line.
+toml::table users_toml(std::string_view text, const std::string& where);
 
 class Keys {
  public:
@@ -39,4 +42,4 @@ class Keys {
   std::vector<std::string> asked_;
 };
 
-}  // namespace superstep::study
+}  // namespace superstep::machine

@@ -1,4 +1,4 @@
-#include "superstep/study/keys.h"
+#include "superstep/machine/toml_keys.h"
 
 #include <fmt/format.h>
 
@@ -6,8 +6,10 @@
 
 #include "superstep/base/error.h"
 #include "superstep/base/text.h"
+#include "superstep/machine/parse_toml.h"
+#include "superstep/machine/toml_text.h"
 
-namespace superstep::study {
+namespace superstep::machine {
 namespace {
 
 constexpr std::int64_t largest_count = 1'000'000'000'000;
@@ -20,6 +22,17 @@ std::optional<std::string> word_of(const toml::node& node) {
 }
 
 }  // namespace
+
+toml::table users_toml(std::string_view text, const std::string& where) {
+  try {
+    return parse_toml(in_ascii(text));
+  } catch (const toml::parse_error& error) {
+    throw Error(ErrorCode::invalid_argument, std::string(error.description()),
+                fmt::format("{}:{}", where, error.source().begin.line));
+  } catch (const Error& error) {
+    throw Error(ErrorCode::invalid_argument, error.message(), where, error.hint());
+  }
+}
 
 const toml::node* Keys::take(std::string_view key) {
   asked_.emplace_back(key);
@@ -116,4 +129,4 @@ std::string Keys::where() const {
   return fmt::format("{}:{}", file_, std::max(table_.source().begin.line, 1U));
 }
 
-}  // namespace superstep::study
+}  // namespace superstep::machine

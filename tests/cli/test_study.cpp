@@ -196,6 +196,21 @@ TEST(StudyQuality, GoesOnWhereItWasKilled) {
   EXPECT_EQ(without_clock("s"), without_clock("whole"));
 }
 
+// A run of fewer samples is none of more, though it lies where that would.
+TEST(StudyQuality, TrainsAnewWhatAnotherCallAskedOtherwise) {
+  const ScratchFolder folder;
+  const std::string call = "study quality mlp --until rmse=0.01 --batch 32 --seeds 1 --on a100-40gb --quiet ";
+  ASSERT_EQ(run_program(folder / "", call + "--samples 500 --epochs 2 --out s").code, 0);
+  ASSERT_EQ(run_program(folder / "", call + "--samples 1500 --epochs 3 --out s").code, 0);
+  ASSERT_EQ(run_program(folder / "", call + "--samples 1500 --epochs 3 --out whole").code, 0);
+  const auto training = [&](const char* name) {
+    json one = json::parse(content_of(folder / (std::string(name) + "/results.json")))["trainings"].at(0);
+    one.erase("seconds");
+    return one;
+  };
+  EXPECT_EQ(training("s"), training("whole"));
+}
+
 // Trained, its noise measured, and machines ranked by it.
 TEST(StudyQuality, IsWhatAdviceIsGivenBy) {
   const ScratchFolder folder;

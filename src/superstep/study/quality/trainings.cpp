@@ -118,6 +118,7 @@ void read_crossing(const fs::path& log, const QualitySettings& settings, Trainin
     if (!row.contains("epoch") || !row.contains(settings.until.metric)) continue;
     const double step = record::number_member(row, "step", 0),
                  value = record::number_member(row, settings.until.metric.c_str(), NAN);
+    training.curve.push_back({step, record::number_member(row, "seconds", 0), value});
     training.best = value;
     training.seconds = record::number_member(row, "seconds", 0);
     if (run::reaches(settings.until, model.workload(),

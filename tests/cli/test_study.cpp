@@ -1,4 +1,5 @@
 // superstep study, as a user has it: killed at any moment it goes on, and what was measured once stays.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -99,6 +100,123 @@ TEST(StudyKills, DoNotChangeAPageThatIsDone) {
   EXPECT_EQ(content_of(folder / "s/results.json"), results);
 }
 
+constexpr const char* trained_study = R"toml(
+title = "A model in two ways, and to a quality"
+shows = "What kills leave behind."
+minutes = 1
+
+[[cells]]
+workload = "mlp"
+mode = "train"
+machine = "cpu"
+metric = "rmse"
+unit = "1"
+note = ["reverse", "forward"]
+
+[[cells]]
+workload = "mlp"
+mode = "train"
+machine = ["gc200", "a100-40gb"]
+micro_batch = [32, 128]
+metric = "steps_to_quality"
+unit = "1"
+note = "quality"
+
+[[measure]]
+with = "train"
+note = ["reverse"]
+steps = 400
+samples = 2000
+seeds = 2
+least = 0.1
+
+[[measure]]
+with = "train"
+note = ["forward"]
+gradient = "forward:4"
+steps = 400
+samples = 2000
+seeds = 2
+least = 0.1
+
+[[measure]]
+with = "quality"
+note = ["quality"]
+workload = "mlp"
+until = "rmse=0.4"
+samples = 1500
+epochs = 20
+seeds = 2
+least = 0.1
+)toml";
+
+// Trainings have no clock in what they come to: killed again and again, the page is the same to the byte but
+// for the curves against time.
+TEST(StudyKills, EndInThePageOfACallThatNobodyKilled) {
+  const ScratchFolder folder;
+  std::ofstream(folder / "my.toml") << trained_study;
+  ASSERT_EQ(run_program(folder / "", "study my.toml --out whole --quiet").code, 0);
+  int kills = 0;
+  for (int attempt = 0; attempt < 12; ++attempt) {
+    const std::string after = fmt::format("timeout -s KILL {:.2f}", 0.05 + 0.06 * attempt);
+    if (run_program(folder / "", "study my.toml --out s --quiet", after).code == 0) break;
+    ++kills;
+  }
+  EXPECT_GE(kills, 2);
+  ASSERT_EQ(run_program(folder / "", "study my.toml --out s --quiet").code, 0);
+  EXPECT_EQ(content_of(folder / "s/results.json"), content_of(folder / "whole/results.json"));
+  const auto without_curves = [&](const char* name) {
+    const std::string page = content_of(folder / (std::string(name) + "/index.html"));
+    const std::size_t begin = page.find("Quality against time"), end = page.find("All trainings, the noise");
+    EXPECT_NE(begin, std::string::npos);
+    EXPECT_NE(end, std::string::npos);
+    return page.substr(0, begin) + page.substr(end);
+  };
+  EXPECT_EQ(without_curves("s"), without_curves("whole"));
+}
+
+constexpr const char* priced_study = R"toml(
+title = "A model by price"
+shows = "What a thousand dollars bring."
+minutes = 0.02
+
+[[price]]
+machine = "gc200"
+dollars = 8000
+source = "nobody"
+
+[[cells]]
+workload = "braggnn"
+mode = "train"
+machine = "gc200"
+micro_batch = 256
+metric = "throughput_per_price"
+unit = "samples/s per $1,000"
+)toml";
+
+TEST(StudyPrices, AreTakenFromTheCallOrRefused) {
+  const ScratchFolder folder;
+  std::ofstream(folder / "my.toml") << priced_study;
+  const auto run = [&](const std::string& rest) {
+    return run_program(folder / "", "study my.toml --quiet " + rest);
+  };
+  ASSERT_EQ(run("--out a").code, 0);
+  ASSERT_EQ(run("--out b --price gc200=16000").code, 0);
+  const auto value = [&](const char* name) {
+    const json report = json::parse(content_of(folder / (std::string(name) + "/results.json")));
+    return report["cells"].at(0)["predicted"]["value"].get<double>();
+  };
+  EXPECT_DOUBLE_EQ(value("a"), 2 * value("b"));
+  EXPECT_TRUE(contains(content_of(folder / "b/index.html"), "given with --price"));
+  const Outcome other = run("--out c --price h100=5");
+  EXPECT_EQ(other.code, 2);
+  EXPECT_TRUE(contains(other.errors, "the study my has no price of it")) << other.errors;
+  EXPECT_EQ(run("--out c --price gc200=5 --price gc200=6").code, 2);
+  EXPECT_EQ(run("--out c --price gc200=0").code, 2);
+  EXPECT_FALSE(fs::exists(folder / "c"));
+  EXPECT_EQ(run_program(folder / "", "study list --price gc200=5").code, 2);
+}
+
 // Of data/published: what each row states, by its name. Columns before the note hold no commas of their own.
 std::map<std::string, double> published_values() {
   std::map<std::string, double> values;
@@ -190,10 +308,29 @@ TEST(StudyQuality, GoesOnWhereItWasKilled) {
   ASSERT_EQ(run_program(folder / "", call + "s").code, 0);
   const auto without_clock = [&](const char* name) {
     json report = json::parse(content_of(folder / (std::string(name) + "/results.json")));
-    for (json& training : report["trainings"]) training.erase("seconds");
+    for (json& training : report["trainings"]) {
+      training.erase("seconds");
+      for (json& epoch : training["curve"]) epoch.erase("seconds");
+    }
     return report;
   };
   EXPECT_EQ(without_clock("s"), without_clock("whole"));
+}
+
+// A run of fewer samples is none of more, though it lies where that would.
+TEST(StudyQuality, TrainsAnewWhatAnotherCallAskedOtherwise) {
+  const ScratchFolder folder;
+  const std::string call = "study quality mlp --until rmse=0.01 --batch 32 --seeds 1 --on a100-40gb --quiet ";
+  ASSERT_EQ(run_program(folder / "", call + "--samples 500 --epochs 2 --out s").code, 0);
+  ASSERT_EQ(run_program(folder / "", call + "--samples 1500 --epochs 3 --out s").code, 0);
+  ASSERT_EQ(run_program(folder / "", call + "--samples 1500 --epochs 3 --out whole").code, 0);
+  const auto training = [&](const char* name) {
+    json one = json::parse(content_of(folder / (std::string(name) + "/results.json")))["trainings"].at(0);
+    one.erase("seconds");
+    one.erase("curve");
+    return one;
+  };
+  EXPECT_EQ(training("s"), training("whole"));
 }
 
 // Trained, its noise measured, and machines ranked by it.

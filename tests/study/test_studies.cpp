@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <nlohmann/json.hpp>
 #include <set>
 
 #include "superstep/base/error.h"
@@ -12,6 +13,7 @@
 #include "superstep/page/page.h"
 #include "superstep/study/figures.h"
 #include "superstep/study/report.h"
+#include "superstep/study/to_quality.h"
 #include "tests/contains.h"
 
 namespace superstep::study {
@@ -52,6 +54,18 @@ TEST(StudyFiles, AreRefusedByLine) {
       {good + "gradient = \"forward:1\"\n", "gradient is of trainings"},
       {with(good, "\"bench\"", "\"train\"") + "steps = 10\ngradient = \"revers\"\n", "revers"},
       {good + "[plot]\nx = \"machine\"\n", "must be a column of numbers, or workload"},
+      {with(good, "\"bench\"", "\"quality\"") + "samples = 9\nepochs = 2\nworkload = \"mlp\"\n",
+       "until is missing"},
+      {with(good, "\"bench\"", "\"quality\"") +
+           "until = \"accuracy=0.5\"\nsamples = 9\nepochs = 2\nworkload = \"mlp\"\n",
+       "accuracy"},
+      {with(good, "\"bench\"", "\"quality\"") + "until = \"rmse=0.5\"\nepochs = 2\nworkload = \"mlp\"\n",
+       "samples is missing"},
+      {good + "until = \"rmse=0.5\"\n", "until is of trainings to a quality"},
+      {with(good, "\"throughput\"", "\"throughput_per_price\""), "[[price]] of gc200 is what a.toml:3 needs"},
+      {good + "[[price]]\nmachine = \"gc200\"\nsource = \"x\"\n", "dollars must be a number above zero"},
+      {good + "[[price]]\nmachine = \"gc200\"\ndollars = 5\n", "source is missing"},
+      {with(good, "braggnn", "llm:llama-2-8b"), "did you mean"},
       {"title = \"t\"\nshows = \"s\"\n", "cells is missing"}};
   for (const auto& [text, words] : wrong) {
     try {
@@ -223,6 +237,155 @@ TEST(Studies, SayWhereMemoryEnds) {
   EXPECT_TRUE(contains(said, "gc200: memory ends behind extent 8192: extent 16384 does not fit")) << said;
   EXPECT_FALSE(contains(said, "a100-40gb: memory ends")) << said;
   EXPECT_TRUE(contains(said, "extent from 512 to 32768")) << said;
+}
+
+// As the acceptance of a study says: whoever gives no time waits five minutes at most.
+TEST(Studies, TakeFiveMinutesAtMostByDefault) {
+  for (const Study& study : studies()) EXPECT_LE(study.minutes, 5) << study.name;
+}
+
+std::vector<Figure> predicted_of(const std::string& cells, const std::vector<Price>& prices = {}) {
+  const Study study = parse_study("title = \"t\"\nshows = \"s\"\n" + cells, "a.toml");
+  return predict(cells_of(study), 1, prices);
+}
+
+std::string cells_with(const std::string& rest) {
+  return "[[cells]]\nmode = \"train\"\nunits = 1\nmicro_batch = 16\ngrad_accum = 1\n" + rest;
+}
+
+// A step is the sum of its parts, on machines of every style.
+TEST(StudyPredictions, DivideAStepIntoPartsThatAddUp) {
+  const std::vector<Figure> figures = predicted_of(
+      cells_with("workload = [\"braggnn\", \"resnet50\"]\nmachine = [\"a100-40gb\", \"gc200\", \"sn10\", "
+                 "\"cs2\"]\nprecision = \"mixed\"\nmetric = [\"step_time\", \"compute_time\", \"data_time\", "
+                 "\"launch_time\", \"host_time\"]\nunit = \"ms\"\n"));
+  ASSERT_EQ(figures.size(), 40U);
+  for (std::size_t step = 0; step < figures.size(); step += 5) {
+    double sum = 0;
+    for (std::size_t part = 1; part < 5; ++part) {
+      ASSERT_TRUE(figures[step + part].value) << figures[step + part].words;
+      EXPECT_GE(*figures[step + part].value, 0);
+      sum += *figures[step + part].value;
+    }
+    EXPECT_NEAR(sum, figures[step].value.value(), 1e-9 * sum) << step;
+  }
+}
+
+TEST(StudyPredictions, DivideThroughputByWhatItsUnitsCost) {
+  const std::string of = "workload = \"braggnn\"\nmachine = \"gc200\"\n";
+  const std::string price = "[[price]]\nmachine = \"gc200\"\ndollars = 500\nsource = \"x\"\n";
+  const Figure rate =
+      predicted_of(cells_with(of + "metric = \"throughput\"\nunit = \"samples/s\"\n")).front();
+  const std::string asked =
+      cells_with(of + "metric = \"throughput_per_price\"\nunit = \"samples/s per $1,000\"\n") + price;
+  const Figure figure = predicted_of(asked, {{"gc200", "x", 500}}).front();
+  EXPECT_DOUBLE_EQ(figure.value.value(), 2 * rate.value.value());
+  EXPECT_DOUBLE_EQ(figure.high, 2 * rate.high);
+  EXPECT_FALSE(predicted_of(asked).front().value);
+}
+
+// A process that takes 10 ms for a picture feeds 100 per second at most, and eight of them eight times as
+// many.
+TEST(StudyPredictions, AreFedByAsManyProcessesAsTheirCellsSay) {
+  const std::vector<Figure> figures = predicted_of(
+      cells_with("workload = \"resnet50\"\nmachine = \"gc200\"\nprecision = \"mixed\"\nloaders = [1, 8]\n"
+                 "sample_us = 10000\nmetric = \"throughput\"\nunit = \"images/s\"\n"));
+  ASSERT_EQ(figures.size(), 2U);
+  EXPECT_LT(figures[0].value.value(), 100);
+  EXPECT_NEAR(figures[1].value.value() / figures[0].value.value(), 8, 0.01);
+}
+
+std::string requests(const std::string& rest) {
+  return "[[cells]]\nworkload = \"llm:llama-2-7b\"\nmode = \"infer\"\nmachine = \"bow\"\nprecision = "
+         "\"fp16\"\nmicro_batch = 2\ntokens_in = 512\ntokens_out = 512\n" +
+         rest;
+}
+
+// Weights of 13.5 GB do not lie in 16 IPUs of 0.9 GB with their requests; replicas answer twice as many.
+TEST(StudyPredictions, OfLanguageModelsAreOfStagesAndReplicas) {
+  const std::string tokens = "metric = \"throughput\"\nunit = \"tokens/s\"\n";
+  const std::vector<Figure> devices = predicted_of(requests("units = [16, 32]\n" + tokens));
+  EXPECT_TRUE(devices[0].memory_ends);
+  EXPECT_TRUE(contains(devices[0].words, "nearest: 32 units")) << devices[0].words;
+  ASSERT_TRUE(devices[1].value) << devices[1].words;
+  const Figure twice = predicted_of(requests("units = 64\nreplicas = 2\n" + tokens)).front();
+  EXPECT_DOUBLE_EQ(twice.value.value(), 2 * *devices[1].value);
+  const Figure latency = predicted_of(requests("units = 32\nmetric = \"latency\"\nunit = \"s\"\n")).front();
+  EXPECT_NEAR(latency.value.value() * *devices[1].value, 2 * 512, 1e-6);
+  const Figure staged = predicted_of(requests("units = 32\npipeline_stages = 32\n" + tokens)).front();
+  EXPECT_NE(staged.value.value(), *devices[1].value);
+  const Figure uneven = predicted_of(requests("units = 48\npipeline_stages = 32\n" + tokens)).front();
+  EXPECT_TRUE(contains(uneven.words, "48 units are not shared by 1 replicas of 32 stages")) << uneven.words;
+  const Figure step = predicted_of(requests("units = 32\nmetric = \"step_time\"\nunit = \"s\"\n")).front();
+  EXPECT_FALSE(step.value);
+}
+
+// Out of what a study of quality found: of all seeds or of none.
+TEST(StudyQualityCells, AreOfAllSeeds) {
+  const Study study = parse_study(
+      "title = \"t\"\nshows = \"s\"\n[[cells]]\nworkload = \"mlp\"\nmode = \"train\"\nmachine = [\"cpu\", "
+      "\"gc200\"]\nmicro_batch = [32, 64]\nmetric = [\"steps_to_quality\", \"time_to_quality\"]\nunit = "
+      "\"s\"\n[[measure]]\nwith = \"quality\"\nworkload = \"mlp\"\nuntil = \"rmse=0.5\"\nsamples = "
+      "1000\nepochs = 4\nseeds = 2\n",
+      "a.toml");
+  const Cells cells = cells_of(study);
+  const Plan plan = plan_of(study, cells, 2);
+  ASSERT_EQ(plan.jobs.size(), 1U) << "one command for all batches and machines";
+  EXPECT_EQ(join(plan.jobs[0].words(1, 1), " "),
+            "study quality mlp --until rmse=0.5 --batch 32,64 --precision f32 --seeds 2 --on gc200 --units 1 "
+            "--samples 1000 --epochs 4");
+  EXPECT_TRUE(contains(join(plan.jobs[0].words(1, 0.001), " "), "--samples 64 --epochs 1"));
+  const auto training = [](int batch, const char* ending, double steps) {
+    return nlohmann::json{{"precision", "f32"}, {"batch", batch},        {"seed", 1},     {"ending", ending},
+                          {"steps", steps},     {"seconds", steps / 10}, {"quality", 0.4}};
+  };
+  record::Result result{.command = "study", .id = "quality"};
+  result.details["report"] = {{"trainings",
+                               {training(32, "reached", 10), training(32, "reached", 30),
+                                training(64, "reached", 5), training(64, "not reached", 9)}},
+                              {"costs",
+                               {{{"machine", "gc200"},
+                                 {"units", 1},
+                                 {"precision", "f32"},
+                                 {"batch", 32},
+                                 {"seconds", {{"value", 0.5}, {"low", 0.25}, {"high", 1}}}}}}};
+  const Kept kept{.words = {}, .results = {result}, .failure = {}};
+  const Kept* one = &kept;
+  for (std::size_t i = 0; i < cells.list.size(); ++i) {
+    const Cell& cell = cells.list[i];
+    const bool here = cells.text(cell, "machine") == "cpu",
+               steps = cells.text(cell, "metric").starts_with("steps");
+    const bool reached = cells.count(cell, "micro_batch") == 32;
+    const Figure figure = measured_figure(cells, cell, plan.measured[i], {&one, 1});
+    EXPECT_EQ(figure.value.has_value(), reached && (here || steps)) << cell.key << figure.words;
+    if (figure.value) {
+      EXPECT_DOUBLE_EQ(*figure.value, steps ? 20 : 2);
+      EXPECT_DOUBLE_EQ(figure.high, steps ? 30 : 3);
+    } else if (!reached && steps) {
+      EXPECT_TRUE(contains(figure.words, "1 of 2 seeds did not reach it")) << figure.words;
+    }
+    const Figure machine = predicted_to_quality(cells, cell, plan.measured[i], kept);
+    EXPECT_EQ(machine.value.has_value(), reached && !here) << cell.key;
+  }
+}
+
+// Where a predicted step goes is said in shares.
+TEST(Studies, SayWhereAStepGoes) {
+  const Study study = parse_study(
+      "title = \"t\"\nshows = \"s\"\n[[cells]]\nworkload = \"mlp\"\nmode = \"train\"\nmachine = "
+      "\"gc200\"\nmetric = [\"compute_time\", \"data_time\", \"launch_time\", \"host_time\"]\nunit = "
+      "\"ms\"\n",
+      "a.toml");
+  Report report{.study = study,
+                .cells = cells_of(study),
+                .plan = {},
+                .kept = {},
+                .predicted = {{1.0}, {2.0}, {0.0}, {1.0}},
+                .measured = std::vector<Figure>(4),
+                .executed = std::vector<Figure>(4)};
+  std::string said;
+  for (const std::string& finding : findings_of(report)) said += finding + "\n";
+  EXPECT_TRUE(contains(said, "compute 25 %, data 50 %, launch 0 %, host 25 %.")) << said;
 }
 
 // What a call before kept counts, unless it was given much less than now.

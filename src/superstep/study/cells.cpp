@@ -159,7 +159,10 @@ Cells cells_of(const Study& study) {
   add_published(all, study);
   add_users_table(all, study);
   add_grids(all, study);
-  Cells cells{lab::PublishedTable(csv_of(all.rows), study.name), std::move(all.cells)};
+  lab::PublishedTable table(csv_of(all.rows), study.name);
+  for (Row& row : all.rows)
+    if (row["metric"] == "throughput_per_price") row["metric"] = "throughput";
+  Cells cells{std::move(table), lab::PublishedTable(csv_of(all.rows), study.name), std::move(all.cells)};
   for (Cell& cell : cells.list)
     if (cell.published) cell.published = cells.table.number(cell.row, "value", 0);
   return cells;

@@ -20,6 +20,7 @@ struct Cell {
 
 struct Cells {
   lab::PublishedTable table;
+  lab::PublishedTable asked;  // the same rows as predictions are asked for: a throughput for one by price
   std::vector<Cell> list;
 
   const std::string& text(const Cell& cell, std::string_view column) const {

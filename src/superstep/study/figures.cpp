@@ -10,6 +10,7 @@
 #include "superstep/lab/validate/application_rows.h"
 #include "superstep/record/member.h"
 #include "superstep/study/known.h"
+#include "superstep/study/to_quality.h"
 #include "superstep/workload/workload.h"
 
 namespace superstep::study {
@@ -37,6 +38,11 @@ double things_a_sample(const std::string& workload) {
   return 1;
 }
 
+// What feeding adds to a step, where the loader does not work beside it.
+Figure host_part(const Quantity& fed, const Quantity& step, double batch, double scale) {
+  return {std::max(0.0, batch / fed.value - step.value) * scale, 0, 0, {}};
+}
+
 // As the row counts: fed by the host unless its note says otherwise.
 const Quantity* throughput_of(const record::Result& result, const std::string& note) {
   const Quantity* fed = result.find("throughput_with_data");
@@ -60,6 +66,7 @@ Figure from_bench(const record::Result& result, const Cells& cells, const Cell& 
   if (metric == "epoch_time" && fed)
     return inverse(*fed, lab::epoch_samples_of(note) / things_a_sample(cells.text(cell, "workload")) * scale);
   if (metric == "step_time" && step) return rate(*step, scale);
+  if (metric == "host_time" && fed && step) return host_part(*fed, *step, batch, scale);
   if (metric == "latency_per_sample" && step) return rate(*step, scale / batch);
   const Quantity* direct = result.find(metric == "compute_rate" ? "flops_rate" : metric);
   if (direct) return rate(*direct, scale);
@@ -168,6 +175,7 @@ Figure measured_figure(const Cells& cells, const Cell& cell, const Recipe& recip
   const record::Result& first = kept.front()->results.front();
   if (first.config.contains("not_run") && first.config["not_run"].is_string())
     return none(first.config["not_run"].get<std::string>());
+  if (recipe.measure->way == Way::quality) return measured_to_quality(cells, cell, recipe, *kept.front());
   Figure figure = of_way(cells, cell, recipe, kept);
   if (!figure.value) return figure;
   const std::string details = details_of(recipe, first);

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
 #include <set>
@@ -125,6 +126,7 @@ std::map<std::string, std::vector<std::size_t>> lines_of(const Report& report) {
   if (report.study.drawing.x.empty()) return lines;
   std::vector<std::string> others = varying_columns(report.cells);
   std::erase_if(others, [&](const std::string& column) {
+    if (column == report.study.drawing.series) return false;
     return column == report.study.drawing.x || column == "note" || column == "framework" ||
            column == "replicas" || column == "global_batch" ||
            (column == "units" && report.study.drawing.x == "replicas");
@@ -268,6 +270,34 @@ void of_the_model(const Report& report, const std::vector<std::string>& varying,
   }
 }
 
+// Where a predicted step goes, of cells that tell its parts: "compute 55 %, data 28 %, ...".
+void of_parts(const Report& report, const std::vector<std::string>& varying, std::vector<std::string>& said) {
+  constexpr std::array parts{"compute_time", "data_time", "launch_time", "host_time"};
+  std::vector<std::string> others = varying;
+  std::erase(others, "metric");
+  if (others.empty()) others = {"workload", "machine"};
+  std::map<std::string, std::map<std::string, double>> steps;
+  std::vector<std::string> order;
+  for (std::size_t i = 0; i < report.cells.list.size(); ++i) {
+    const std::string& metric = report.cells.text(report.cells.list[i], "metric");
+    if (std::ranges::find(parts, metric) == parts.end() || !report.predicted[i].value) continue;
+    const std::string label = label_of(report.cells, report.cells.list[i], others);
+    if (!steps.contains(label)) order.push_back(label);
+    steps[label][metric] = *report.predicted[i].value;
+  }
+  for (const std::string& label : order) {
+    const std::map<std::string, double>& step = steps.at(label);
+    double whole = 0;
+    for (const auto& [metric, value] : step) whole += value;
+    if (step.size() != parts.size() || whole <= 0) continue;
+    std::vector<std::string> words;
+    for (const std::string& metric : std::vector<std::string>(parts.begin(), parts.end()))
+      words.push_back(
+          fmt::format("{} {:.0f} %", metric.substr(0, metric.find('_')), 100 * step.at(metric) / whole));
+    said.push_back(fmt::format("Where a step of {} is predicted to go: {}.", label, join(words, ", ")));
+  }
+}
+
 // Reasons why figures are missing, each with how many cells it is of, but of those that are `told`.
 void of_what_is_missing(const char* what, const std::vector<Figure>& figures,
                         const std::set<std::size_t>& told, std::vector<std::string>& said) {
@@ -288,6 +318,7 @@ std::vector<std::string> findings_of(const Report& report) {
   of_order(report, varying, said);
   of_lines(report, said);
   const std::set<std::size_t> told = of_memory(report, said);
+  of_parts(report, varying, said);
   of_qualities(report, varying, said);
   of_this_computer(report, varying, said);
   of_the_model(report, varying, said);

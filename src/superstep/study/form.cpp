@@ -10,6 +10,7 @@
 #include "superstep/base/text.h"
 #include "superstep/machine/toml_keys.h"
 #include "superstep/run/model.h"
+#include "superstep/run/train/until.h"
 #include "superstep/study/built_in.h"
 #include "superstep/study/known.h"
 
@@ -18,7 +19,7 @@ namespace {
 
 using machine::Keys;
 
-const std::vector<std::string> ways{"bench", "train", "scale", "all-reduce", "nothing"};
+const std::vector<std::string> ways{"bench", "train", "scale", "all-reduce", "nothing", "quality"};
 
 constexpr std::array all_columns{Column{"workload"},
                                  Column{"mode"},
@@ -31,6 +32,10 @@ constexpr std::array all_columns{Column{"workload"},
                                  Column{"replicas", true},
                                  Column{"pipeline_stages", true},
                                  Column{"grad_accum", true},
+                                 Column{"loaders", true},
+                                 Column{"sample_us", true},
+                                 Column{"tokens_in", true},
+                                 Column{"tokens_out", true},
                                  Column{"metric"},
                                  Column{"unit"},
                                  Column{"note"}};
@@ -85,6 +90,54 @@ void require_gradient(Keys& keys, const Measure& measure) {
   }
 }
 
+// What `superstep study quality` is asked beside a model and its batches.
+void take_quality(Keys& keys, Measure& measure) {
+  measure.until = keys.text("until", measure.way == Way::quality);
+  measure.rate_rule = keys.one_of("rate_rule", {"none", "sqrt", "linear"});
+  measure.epochs = keys.number("epochs", 0);
+  if (measure.way != Way::quality) {
+    for (const char* key : {"until", "rate_rule", "epochs"})
+      if (keys.has(key)) keys.refuse(key, "is of trainings to a quality: with = \"quality\"");
+    return;
+  }
+  for (const char* key : {"samples", "epochs"})
+    if (!keys.has(key)) keys.refuse(key, "is missing: trainings to a quality have so many");
+  if (measure.workloads.size() != 1)
+    keys.refuse("workload", "must name the one model that is trained to a quality");
+  try {
+    const run::Until until = run::parse_until(measure.until);
+    const run::Model model({.workload = measure.workloads.front(), .model_options = measure.options});
+    run::check_until(until, model.workload());
+  } catch (const Error& error) {
+    keys.refuse("until", error.what());
+  }
+}
+
+Price price_of(Keys keys) {
+  Price price{.machine = keys.one_of("machine", names_of_machines(), true),
+              .source = keys.text("source", true),
+              .dollars = keys.number("dollars", 0)};
+  if (price.dollars <= 0) keys.refuse("dollars", "must be a number above zero, of one unit");
+  keys.refuse_others();
+  return price;
+}
+
+// A throughput for a price is of machines that have one.
+void require_prices(Keys& keys, const Study& study) {
+  for (const Grid& grid : study.grids) {
+    std::vector<std::string> machines;
+    bool priced = false;
+    for (const auto& [column, words] : grid.lists) {
+      if (column == "machine") machines = words;
+      priced |= column == "metric" && std::ranges::find(words, "throughput_per_price") != words.end();
+    }
+    for (const std::string& machine : machines)
+      if (priced && std::ranges::find(study.prices, machine, &Price::machine) == study.prices.end())
+        keys.refuse("price",
+                    fmt::format("is missing: [[price]] of {} is what {} needs", machine, grid.where));
+  }
+}
+
 Measure measure_of(Keys keys) {
   Measure measure;
   const std::string way = keys.one_of("with", ways, true);
@@ -112,6 +165,7 @@ Measure measure_of(Keys keys) {
   if (!measure.gradient.empty()) require_gradient(keys, measure);
   if (measure.way == Way::train && measure.steps == 0)
     keys.refuse("steps", "is missing: a training has so many");
+  take_quality(keys, measure);
   keys.refuse_others();
   return measure;
 }
@@ -129,7 +183,8 @@ Execution execution_of(Keys keys) {
 Drawing drawing_of(Keys keys) {
   std::vector<std::string> names;
   for (const Column& column : all_columns) names.emplace_back(column.name);
-  Drawing drawing{.x = keys.one_of("x", names),
+  Drawing drawing{.metric = keys.one_of("metric", known_values("metric")),
+                  .x = keys.one_of("x", names),
                   .series = keys.one_of("series", names),
                   .log_x = keys.flag("log_x"),
                   .log_y = keys.flag("log_y")};
@@ -169,6 +224,9 @@ Study parse_study(std::string_view text, const std::string& where) {
     study.measures.push_back(measure_of(Keys(*measure, where, "[[measure]]")));
   for (const toml::table* execution : keys.tables("execute"))
     study.executions.push_back(execution_of(Keys(*execution, where, "[[execute]]")));
+  for (const toml::table* price : keys.tables("price"))
+    study.prices.push_back(price_of(Keys(*price, where, "[[price]]")));
+  require_prices(keys, study);
   for (const toml::table* drawing : keys.tables("plot"))
     study.drawing = drawing_of(Keys(*drawing, where, "[plot]"));
   keys.refuse_others();

@@ -28,7 +28,7 @@ struct Grid {
   std::string where;  // "my.toml:12"
 };
 
-enum class Way { bench, train, scale, all_reduce, nothing, engine };  // engine: of the machine model
+enum class Way { bench, train, scale, all_reduce, nothing, quality, engine };  // engine: of the machine model
 
 // How cells are measured on this computer.
 struct Measure {
@@ -46,6 +46,16 @@ struct Measure {
   double least = 1;                        // seconds that one command takes at least
   std::vector<std::string> options;        // of the model, name=value
   std::string gradient;  // of a training: transform/training/gradient_mode.h; empty: reverse
+  // Of trainings to a quality (`superstep study quality`): METRIC=VALUE, epochs at most, how the learning
+  // rate follows the batch.
+  std::string until, rate_rule;
+  double epochs = 0;
+};
+
+// Of one unit of a machine, as its maker or a report states it: never measured here.
+struct Price {
+  std::string machine, source;
+  double dollars = 0;
 };
 
 // What is executed on the machine model: cells of one of its chips.
@@ -56,6 +66,7 @@ struct Execution {
 };
 
 struct Drawing {
+  std::string metric;  // whose cells are drawn; empty: all
   std::string x;       // a column with numbers, or empty: bars of all cells
   std::string series;  // a column; empty: one series
   bool log_x = false, log_y = false;
@@ -70,6 +81,7 @@ struct Study {
   std::vector<Grid> grids;
   std::vector<Measure> measures;  // the first that names a cell's workload and note counts
   std::vector<Execution> executions;
+  std::vector<Price> prices;
   Drawing drawing;
 };
 

@@ -7,8 +7,10 @@
 #include <cstdlib>
 
 #include "superstep/base/text.h"
+#include "superstep/lab/validate/language_rows.h"
 #include "superstep/machine/configuration/set_ups.h"
 #include "superstep/study/known.h"
+#include "superstep/study/to_quality.h"
 
 namespace superstep::study {
 namespace {
@@ -134,6 +136,19 @@ void add_scaling(Plan& plan, Recipe& recipe, const std::string& workload, int pr
                                    .least = recipe.measure->least}));
 }
 
+void add_quality(Plan& plan, Recipe& recipe, const Cells& cells, const std::string& workload) {
+  const Measure& measure = *recipe.measure;
+  std::int64_t fewest = 1;
+  for (const Cell& cell : cells.list) fewest = std::max(fewest, cells.count(cell, "micro_batch"));
+  recipe.jobs.push_back(add(plan, {.key = {},
+                                   .command = quality_command(cells, recipe, workload),
+                                   .way = Way::quality,
+                                   .samples = measure.samples,
+                                   .fewest_samples = fewest,
+                                   .epochs = measure.epochs,
+                                   .least = measure.least}));
+}
+
 // "allreduce-64.5M" on as many ranks as there are processors.
 void add_all_reduce(Plan& plan, Recipe& recipe, const std::string& workload, int processors) {
   char* unit = nullptr;
@@ -152,6 +167,15 @@ void add_all_reduce(Plan& plan, Recipe& recipe, const std::string& workload, int
 std::string obstacle(const Cells& cells, const Cell& cell, Way way, int processors) {
   const std::string &metric = cells.text(cell, "metric"), &workload = cells.text(cell, "workload");
   if (metric.starts_with("ratio_to_")) return "a ratio of two machines, and this computer is one";
+  if (metric == "throughput_per_price") return "this computer has no price";
+  if (metric == "compute_time" || metric == "data_time" || metric == "launch_time")
+    return "this computer's step is timed whole; superstep profile divides it";
+  if (way == Way::quality)
+    return is_of_quality(metric) || is_quality(metric)
+               ? ""
+               : "trainings to a quality say its steps and its time alone";
+  if (is_of_quality(metric)) return "no training to a quality is part of this study";
+  if (lab::is_language_model(workload)) return "bench times models of the zoo, and this is a shape alone";
   if (is_quality(metric) != (way == Way::train) && metric != "time_to_solution" &&
       metric != "epochs_to_target")
     return is_quality(metric) ? "no training is part of this study"
@@ -191,6 +215,7 @@ Recipe measured_recipe(Plan& plan, const Study& study, const Cells& cells, const
     case Way::train: add_trainings(plan, recipe, subject); break;
     case Way::scale: add_scaling(plan, recipe, subject, processors); break;
     case Way::all_reduce: add_all_reduce(plan, recipe, subject, processors); break;
+    case Way::quality: add_quality(plan, recipe, cells, workload); break;
     case Way::nothing:
     case Way::engine: break;
   }
@@ -240,6 +265,14 @@ std::vector<std::string> Job::words(double seconds, double share) const {
     case Way::train: all.insert(all.end(), {"--steps", scaled(2)}); break;
     case Way::scale: all.insert(all.end(), {"--repeat", share < 1 ? "1" : "3", "--steps", scaled(4)}); break;
     case Way::all_reduce: all.insert(all.end(), {"--iterations", share < 1 ? "3" : "20"}); break;
+    case Way::quality: {
+      // Less time has fewer samples and epochs; more leaves the question as it is.
+      const double part = std::min(share, 1.0);
+      const auto fewer = std::llround(static_cast<double>(samples) * part);
+      all.insert(all.end(), {"--samples", fmt::format("{}", std::max<std::int64_t>(fewest_samples, fewer)),
+                             "--epochs", fmt::format("{:g}", std::max(1.0, std::round(epochs * part)))});
+      break;
+    }
     case Way::nothing:
     case Way::engine: break;
   }

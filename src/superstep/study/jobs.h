@@ -16,7 +16,10 @@ struct Job {
   std::vector<std::string> command;  // without how long it takes
   Way way = Way::bench;
   std::int64_t steps = 0;  // of a training, at the study's own time
-  double least = 1;        // seconds
+  // Of trainings to a quality, at the study's own time, and the fewest samples that their largest batch asks.
+  std::int64_t samples = 0, fewest_samples = 1;
+  double epochs = 0;
+  double least = 1;  // seconds
 
   // With what is to be added for so many seconds, or such a share of the study's own time.
   std::vector<std::string> words(double seconds, double share) const;

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 
+#include "superstep/lab/validate/language_rows.h"
 #include "superstep/lab/validate/primitive_graph.h"
 #include "superstep/machine/configuration/set_ups.h"
 #include "superstep/machine/machine.h"
+#include "superstep/machine/rates/models.h"
 #include "superstep/workload/workload.h"
 
 namespace superstep::study {
@@ -17,12 +19,31 @@ const std::vector<std::string>& qualities() {
 }
 
 const std::vector<std::string>& speeds() {
-  static const std::vector<std::string> names{
-      "bandwidth_utilization",    "bus_bandwidth",   "compute_rate",
-      "compute_utilization",      "epoch_time",      "epochs_to_target",
-      "latency_per_sample",       "memory",          "scaling_efficiency",
-      "speedup_half_over_single", "step_time",       "throughput",
-      "throughput_first_epoch",   "time_to_solution"};
+  static const std::vector<std::string> names{"bandwidth_utilization",
+                                              "bus_bandwidth",
+                                              "compute_rate",
+                                              "compute_time",
+                                              "compute_utilization",
+                                              "data_time",
+                                              "epoch_time",
+                                              "epochs_to_target",
+                                              "host_time",
+                                              "latency",
+                                              "latency_per_sample",
+                                              "launch_time",
+                                              "memory",
+                                              "ratio_to_a100",
+                                              "ratio_to_gc200",
+                                              "scaling_efficiency",
+                                              "speedup_half_over_single",
+                                              "step_time",
+                                              "steps_to_quality",
+                                              "throughput",
+                                              "throughput_first_epoch",
+                                              "throughput_per_price",
+                                              "time_to_first_token",
+                                              "time_to_quality",
+                                              "time_to_solution"};
   return names;
 }
 
@@ -35,6 +56,7 @@ std::vector<std::string> names_of_workloads() {
   for (const lab::PrimitiveKind kind : lab::primitive_kinds())
     for (const lab::Primitive& primitive : lab::published_primitives(kind)) names.push_back(primitive.name);
   names.emplace_back("conv2d");
+  for (const std::string& model : machine::known_language_models()) names.push_back("llm:" + model);
   return names;
 }
 
@@ -59,8 +81,24 @@ std::vector<std::string> known_values(std::string_view column) {
     return {"pytorch", "tensorflow", "poplar", "popart", "onnx", "groqapi",
             "nccl",    "gcl",        "mxnet",  "cublas", "cudnn"};
   if (column == "unit")
-    return {"samples/s", "images/s", "sequences/s", "frames/s", "tokens/s", "s",  "ms", "us",
-            "%",         "x",        "TFLOPS",      "GB/s",     "K",        "px", "1"};
+    return {"samples/s",
+            "images/s",
+            "sequences/s",
+            "frames/s",
+            "tokens/s",
+            "s",
+            "ms",
+            "us",
+            "%",
+            "x",
+            "TFLOPS",
+            "GB/s",
+            "K",
+            "px",
+            "1",
+            "samples/s per $1,000",
+            "images/s per $1,000",
+            "sequences/s per $1,000"};
   if (column == "metric") {
     std::vector<std::string> names = speeds();
     names.insert(names.end(), qualities().begin(), qualities().end());

@@ -9,6 +9,7 @@
 #include "superstep/base/text.h"
 #include "superstep/record/member.h"
 #include "superstep/study/report.h"
+#include "superstep/study/to_quality.h"
 
 namespace superstep::study {
 namespace {
@@ -16,18 +17,34 @@ namespace {
 using page::Page;
 
 std::string line_label(const Report& report, const Cell& cell) {
-  return report.study.drawing.series.empty() ? "" : report.cells.text(cell, report.study.drawing.series);
+  const std::string& series = report.study.drawing.series;
+  if (series.empty()) return "";
+  const char* name = count_words(series);
+  return (name ? std::string(name) + " " : "") + report.cells.text(cell, series);
 }
 
 // "throughput, samples/s".
 std::string figure_name(const Report& report, const Cell& cell) {
-  std::string words = report.cells.text(cell, "metric");
-  std::ranges::replace(words, '_', ' ');
+  const std::string words = metric_words(report.cells.text(cell, "metric"));
   const std::string& unit = report.cells.text(cell, "unit");
   return unit == "1" ? words : fmt::format("{}, {}", words, unit);
 }
 
-std::string unit_words(const Report& report) { return figure_name(report, report.cells.list.front()); }
+bool is_drawn(const Report& report, const Cell& cell) {
+  const std::string& metric = report.study.drawing.metric;
+  return metric.empty() || report.cells.text(cell, "metric") == metric;
+}
+
+// Of the first cell that is drawn; of parts of a time that they are of one unit.
+std::string unit_words(const Report& report) {
+  const auto first =
+      std::ranges::find_if(report.cells.list, [&](const Cell& cell) { return is_drawn(report, cell); });
+  if (first == report.cells.list.end()) return "";
+  for (const Cell& cell : report.cells.list)
+    if (is_drawn(report, cell) && report.cells.text(cell, "metric") != report.cells.text(*first, "metric"))
+      return report.cells.text(*first, "unit");
+  return figure_name(report, *first);
+}
 
 struct Point {
   double x, y, low, high;
@@ -54,7 +71,7 @@ page::Plot plot_of(const Report& report) {
   for (std::size_t i = 0; i < report.cells.list.size(); ++i) {
     const Cell& cell = report.cells.list[i];
     const auto x = static_cast<double>(report.cells.position(cell, report.study.drawing.x));
-    if (x <= 0) continue;
+    if (x <= 0 || !is_drawn(report, cell)) continue;
     auto& line = lines[line_label(report, cell)];
     if (cell.published) line[0].push_back({x, *cell.published, 0, 0});
     if (const Figure& figure = report.predicted[i]; figure.value)
@@ -83,24 +100,50 @@ page::Plot plot_of(const Report& report) {
   return plot;
 }
 
+// The longest bar of each workload that is drawn.
+std::map<std::string, double> longest_by_workload(const Report& report) {
+  std::map<std::string, double> longest;
+  for (std::size_t i = 0; i < report.cells.list.size(); ++i) {
+    const Cell& cell = report.cells.list[i];
+    if (!is_drawn(report, cell)) continue;
+    double& most = longest[report.cells.text(cell, "workload")];
+    for (const double value : {cell.published.value_or(0), report.predicted[i].value.value_or(0),
+                               report.measured[i].value.value_or(0), report.executed[i].value.value_or(0)})
+      most = std::max(most, value);
+  }
+  return longest;
+}
+
+// Whether workloads lie so far apart that bars of one would not be seen beside another's.
+bool far_apart(const std::map<std::string, double>& longest) {
+  constexpr double visible = 10;  // a tenth of a bar's length is seen and compared: chosen
+  double least = 0, most = 0;
+  for (const auto& [workload, value] : longest) {
+    if (value <= 0) continue;
+    least = least == 0 ? value : std::min(least, value);
+    most = std::max(most, value);
+  }
+  return most > visible * least;
+}
+
 // Of figures without an axis of numbers: bars, longest first in each cell's group.
 std::vector<page::Bar> bars_of(const Report& report) {
+  const std::map<std::string, double> by_workload = longest_by_workload(report);
+  const bool apart = far_apart(by_workload);
   double longest = 0;
-  for (std::size_t i = 0; i < report.cells.list.size(); ++i)
-    for (const double value :
-         {report.cells.list[i].published.value_or(0), report.predicted[i].value.value_or(0),
-          report.measured[i].value.value_or(0), report.executed[i].value.value_or(0)})
-      longest = std::max(longest, value);
+  for (const auto& [workload, value] : by_workload) longest = std::max(longest, value);
   std::vector<page::Bar> bars;
   const std::vector<std::string> varying = varying_columns(report.cells);
   for (std::size_t i = 0; i < report.cells.list.size() && longest > 0; ++i) {
     const Cell& cell = report.cells.list[i];
+    if (!is_drawn(report, cell)) continue;
     std::string label = label_of(report.cells, cell, varying);
+    const double full = apart ? by_workload.at(report.cells.text(cell, "workload")) : longest;
     const auto add = [&](const char* who, std::optional<double> value, int color) {
       if (!value) return;
       bars.push_back({.label = std::exchange(label, ""),
                       .text = fmt::format("{} {}", number_words(*value), who),
-                      .length = *value / longest,
+                      .length = *value / full,
                       .full = 1,
                       .color = color,
                       .title = fmt::format("{}: {}", who, number_words(*value))});
@@ -111,6 +154,21 @@ std::vector<page::Bar> bars_of(const Report& report) {
     add("executed", report.executed[i].value, 3);
   }
   return bars;
+}
+
+// Bars are of one quantity, or of parts of one time.
+bool can_be_bars(const Report& report) {
+  std::string unit, metric;
+  bool one_unit = true, one_metric = true;
+  for (const Cell& cell : report.cells.list) {
+    if (!is_drawn(report, cell)) continue;
+    const std::string &of = report.cells.text(cell, "unit"), &what = report.cells.text(cell, "metric");
+    one_unit &= unit.empty() || unit == of;
+    one_metric &= metric.empty() || metric == what;
+    unit = of;
+    metric = what;
+  }
+  return one_unit && (one_metric || unit == "s" || unit == "ms" || unit == "us");
 }
 
 bool same_unit(const Cells& cells) {
@@ -126,9 +184,49 @@ void add_drawing(Page& page, const Report& report) {
     if (!plot.series.empty()) page.heading("The figure").plot(plot);
     return;
   }
-  if (!same_unit(report.cells)) return;
+  if (!can_be_bars(report)) return;
   if (const std::vector<page::Bar> bars = bars_of(report); !bars.empty())
-    page.heading("The figure").paragraph(unit_words(report)).bars(bars);
+    page.heading("The figure")
+        .paragraph(unit_words(report) +
+                   (far_apart(longest_by_workload(report))
+                        ? "; bars are as long as they are of the longest of their workload"
+                        : ""))
+        .bars(bars);
+}
+
+// How the quality grew with the time of this computer, and the page that says all of its trainings.
+void add_quality(Page& page, const Report& report) {
+  for (std::size_t job = 0; job < report.kept.size(); ++job) {
+    if (report.plan.jobs[job].way != Way::quality || !report.kept[job]) continue;
+    page::Plot plot{.title = "Quality against time on this computer, first seeds",
+                    .x_label = "seconds",
+                    .y_label = "quality",
+                    .series = {},
+                    .horizontal = {},
+                    .vertical = {}};
+    for (QualityCurve& curve : quality_curves(*report.kept[job]))
+      plot.series.push_back(
+          {.label = curve.label, .x = std::move(curve.seconds), .y = std::move(curve.values)});
+    if (plot.series.empty()) continue;
+    page.heading("Quality against time").plot(plot);
+    page.raw(
+        fmt::format("<p><a href=\"quality/{}/index.html\">All trainings, the noise of gradients and the "
+                    "costs of machines</a></p>",
+                    page::escape(report.plan.jobs[job].key)));
+  }
+}
+
+// What prices the figures rest on.
+void add_prices(Page& page, const Report& report) {
+  if (report.study.prices.empty()) return;
+  std::vector<std::vector<std::string>> rows;
+  for (const Price& price : report.study.prices)
+    rows.push_back({price.machine, fmt::format("${:.2f}", price.dollars), price.source});
+  page.heading("Prices")
+      .paragraph(
+          "Of one unit. They are stated, not measured, and list prices unless the source says "
+          "otherwise. The option \u2011\u2011price MACHINE=X puts another in place of one.")
+      .table({"machine", "price", "source"}, rows);
 }
 
 // A cell's name on one line.
@@ -152,8 +250,9 @@ std::string name_in_table(const Report& report, const Cell& cell, const std::vec
 
 // Whether a figure was made here or by a model is said in its column's head and cannot be lost.
 void add_table(Page& page, const Report& report) {
-  const std::vector<std::string> varying = varying_columns(report.cells);
+  std::vector<std::string> varying = varying_columns(report.cells);
   const bool several = !same_unit(report.cells);
+  if (several) std::erase(varying, "metric");  // it has a column of its own
   std::vector<std::vector<std::string>> rows;
   for (std::size_t i = 0; i < report.cells.list.size(); ++i) {
     const Cell& cell = report.cells.list[i];
@@ -166,7 +265,7 @@ void add_table(Page& page, const Report& report) {
                                  figure_words(report.measured[i]),
                                  report.measured[i].value ? unbroken(report.measured[i].words) : "-",
                                  figure_words(report.executed[i])};
-    if (several) row.insert(row.begin() + 1, figure_name(report, cell));
+    if (several) row.insert(row.begin() + 1, unbroken(figure_name(report, cell)));
     rows.push_back(std::move(row));
   }
   std::vector<std::string> header{"cell",
@@ -248,6 +347,8 @@ std::string page_of(const Report& report) {
   page.heading("What agrees and what does not").raw(list + "</ul>");
   add_table(page, report);
   add_drawing(page, report);
+  add_quality(page, report);
+  add_prices(page, report);
   add_reasons(page, report);
   add_places(page, report);
   add_commands(page, report);
@@ -286,10 +387,13 @@ nlohmann::json json_of(const Report& report) {
   nlohmann::json commands = nlohmann::json::array();
   for (const std::optional<Kept>& kept : report.kept)
     if (kept) commands.push_back(shell_words(kept->words));
-  return {{"schema", "superstep-study/1"}, {"study", report.study.name},
-          {"title", report.study.title},   {"paper", report.study.paper},
-          {"place", report.study.place},   {"findings", findings_of(report)},
-          {"cells", std::move(cells)},     {"commands", std::move(commands)}};
+  nlohmann::json prices = nlohmann::json::array();
+  for (const Price& price : report.study.prices)
+    prices.push_back({{"machine", price.machine}, {"dollars", price.dollars}, {"source", price.source}});
+  return {
+      {"schema", "superstep-study/1"}, {"study", report.study.name},      {"title", report.study.title},
+      {"paper", report.study.paper},   {"place", report.study.place},     {"findings", findings_of(report)},
+      {"cells", std::move(cells)},     {"commands", std::move(commands)}, {"prices", std::move(prices)}};
 }
 
 }  // namespace superstep::study

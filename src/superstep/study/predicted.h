@@ -18,7 +18,10 @@ struct Figure {
   bool inside(double other) const { return high > 0 && low <= other && other <= high; }
 };
 
-// In the order of the cells.
-std::vector<Figure> predict(const Cells& cells, int threads);
+// Why nothing is predicted of a cell; empty: it is, or the steps that it rests on are measured first.
+std::string why_not_predicted(const Cells& cells, const Cell& cell);
+
+// In the order of the cells. Prices are of one unit, in dollars.
+std::vector<Figure> predict(const Cells& cells, int threads, const std::vector<Price>& prices = {});
 
 }  // namespace superstep::study

@@ -26,6 +26,10 @@ std::vector<std::string> varying_columns(const Cells& cells);
 // What tells a cell from the others: "gc200, 512".
 std::string label_of(const Cells& cells, const Cell& cell, const std::vector<std::string>& varying);
 
+// What a column of counts is called before its number ("stages 4"); null: it is no such column.
+const char* count_words(std::string_view column);
+std::string metric_words(std::string metric);  // "step time" of step_time
+
 // What the drawing's axis is called: "micro batch", of square products "extent".
 std::string axis_words(const Report& report);
 

@@ -15,6 +15,7 @@
 #include "superstep/page/page.h"
 #include "superstep/study/figures.h"
 #include "superstep/study/folder.h"
+#include "superstep/study/to_quality.h"
 
 namespace superstep::study {
 namespace {
@@ -43,7 +44,8 @@ Shares shares_of(const Study& study, const Plan& plan, double minutes) {
   return shares;
 }
 
-Kept done(const Job& job, const Shares& shares, int threads) {
+Kept done(const Job& job, const Shares& shares, const RunSettings& settings) {
+  const int threads = settings.threads;
   Kept kept{.words = job.words(shares.seconds, shares.share),
             .seconds = shares.seconds,
             .share = shares.share,
@@ -54,6 +56,8 @@ Kept done(const Job& job, const Shares& shares, int threads) {
   std::vector<std::string> words = kept.words;
   words.emplace_back("--quiet");
   if (job.way == Way::train) words.emplace_back("--no-out");
+  if (job.way == Way::quality)
+    words.insert(words.end(), {"--out", (settings.out / "quality" / job.key).string()});
   try {
     kept.results = lab::run_in_process(words);
   } catch (const Error& error) {
@@ -81,6 +85,10 @@ void fill_figures(Report& report) {
     const Recipe &measured = report.plan.measured[i], &executed = report.plan.executed[i];
     report.measured.push_back(measured_figure(report.cells, cell, measured, of_recipe(report, measured)));
     report.executed.push_back(executed_figure(report.cells, cell, executed, of_recipe(report, executed)));
+    const std::vector<const Kept*> kept = of_recipe(report, measured);
+    if (report.cells.text(cell, "metric") == "time_to_quality" && !kept.empty() &&
+        measured.measure->way == Way::quality && report.cells.text(cell, "machine") != "cpu")
+      report.predicted[i] = predicted_to_quality(report.cells, cell, measured, *kept.front());
   }
 }
 
@@ -101,7 +109,7 @@ void do_jobs(Report& report, const KeptJobs& jobs, const RunSettings& settings) 
     if (report.kept[i] || !wanted) continue;
     progress.update(static_cast<double>(i), job.key);
     if (interrupted()) throw Error(ErrorCode::interrupted, "between two commands", report.study.name);
-    report.kept[i] = done(job, shares, settings.threads);
+    report.kept[i] = done(job, shares, settings);
     jobs.keep(job, *report.kept[i]);
   }
   progress.update(static_cast<double>(shares.jobs));
@@ -123,7 +131,7 @@ Report run(const Study& study, const RunSettings& settings) {
   const FolderLock lock(settings.out);
   claim_folder(settings.out, study.name);
   make_folder(settings.out / "jobs");
-  report.predicted = predict(report.cells, settings.processors);
+  report.predicted = predict(report.cells, settings.processors, report.study.prices);
   try {
     do_jobs(report, KeptJobs(settings.out / "jobs"), settings);
   } catch (const Error&) {

@@ -3,6 +3,7 @@
 //
 //   study.json     whose folder it is
 //   jobs/*.json    what each command found
+//   quality/*      folders of trainings to a quality, with pages of their own
 //   results.json   the four figures of every cell
 //   index.html     the page
 #pragma once

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <set>
 
@@ -22,6 +23,24 @@ bool are_told_apart(const Cells& cells, const std::vector<std::string>& columns)
 }
 
 }  // namespace
+
+const char* count_words(std::string_view column) {
+  constexpr std::array<std::pair<std::string_view, const char*>, 7> names{{{"replicas", "replicas"},
+                                                                           {"pipeline_stages", "stages"},
+                                                                           {"grad_accum", "accumulated"},
+                                                                           {"loaders", "loaders"},
+                                                                           {"sample_us", "us per sample"},
+                                                                           {"tokens_in", "tokens in"},
+                                                                           {"tokens_out", "tokens out"}}};
+  for (const auto& [name, words] : names)
+    if (name == column) return words;
+  return nullptr;
+}
+
+std::string metric_words(std::string metric) {
+  std::ranges::replace(metric, '_', ' ');
+  return metric;
+}
 
 std::vector<std::string> varying_columns(const Cells& cells) {
   std::vector<std::string> varying;
@@ -56,13 +75,10 @@ std::string label_of(const Cells& cells, const Cell& cell, const std::vector<std
       words.push_back((column == "micro_batch" ? "batch " : "global batch ") + text);
     else if (column == "units")
       words.push_back("x" + text);
-    else if (column == "replicas" || column == "pipeline_stages" || column == "grad_accum")
-      words.push_back((column == "replicas"          ? "replicas "
-                       : column == "pipeline_stages" ? "stages "
-                                                     : "accumulated ") +
-                      text);
+    else if (const char* name = count_words(column))
+      words.push_back(fmt::format("{} {}", name, text));
     else
-      words.push_back(text);
+      words.push_back(column == "metric" ? metric_words(text) : text);
   }
   return words.empty() ? cell.key : join(words, ", ");
 }

@@ -47,16 +47,26 @@ study::QualitySettings settings_of(const QualityArguments& arguments, const std:
       .rule = study::rate_rule(arguments.rule),
       .machines = arguments.machines,
       .units = {},
-      .prices = {},
+      .prices = prices_of(arguments),
       .out = out.empty() ? fs::path("study") / ("quality-" + arguments.workload) : fs::path(out),
       .threads = thread_count()};
   for (const std::int64_t units : lab::counts_from(arguments.units, "--units"))
     settings.units.push_back(static_cast<int>(units));
-  for (const std::string& text : arguments.prices) settings.prices.insert(price_from(text));
   return settings;
 }
 
 }  // namespace
+
+std::map<std::string, double> prices_of(const QualityArguments& arguments) {
+  std::map<std::string, double> prices;
+  for (const std::string& text : arguments.prices) {
+    const auto [machine, price] = price_from(text);
+    if (!prices.emplace(machine, price).second)
+      throw Error(ErrorCode::invalid_argument, "is given two prices", machine,
+                  "--price says one of a machine");
+  }
+  return prices;
+}
 
 void add_quality_options(CLI::App& command, const std::shared_ptr<QualityArguments>& a) {
   command.add_option("workload", a->workload, "quality: a workload of the zoo");
@@ -93,7 +103,9 @@ void add_quality_options(CLI::App& command, const std::shared_ptr<QualityArgumen
   command.add_option("--units", a->units, "quality: devices of each machine, which share a batch")
       ->type_name("N,A..B")
       ->capture_default_str();
-  command.add_option("--price", a->prices, "quality: of a unit-hour; may be repeated")
+  command
+      .add_option("--price", a->prices,
+                  "quality: of a unit-hour; else dollars of a unit, for the study's own; may be repeated")
       ->type_name("MACHINE=X")
       ->allow_extra_args(false);
   command.add_option("--set", a->options, "quality: name=value of an option of the model; may be repeated")
@@ -104,7 +116,7 @@ void add_quality_options(CLI::App& command, const std::shared_ptr<QualityArgumen
 void refuse_quality_options(const CLI::App& command) {
   refuse_given(command, "is of study quality",
                {"workload", "--until", "--batch", "--precision", "--seeds", "--samples", "--epochs",
-                "--rate-rule", "--on", "--units", "--price", "--set"});
+                "--rate-rule", "--on", "--units", "--set"});
 }
 
 study::QualityReport study_quality(const QualityArguments& arguments, const std::string& out) {

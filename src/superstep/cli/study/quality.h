@@ -2,6 +2,7 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -21,7 +22,9 @@ struct QualityArguments {
 
 // Its options, which `superstep study` has beside its own.
 void add_quality_options(CLI::App& command, const std::shared_ptr<QualityArguments>& arguments);
-// Throws Error (invalid_argument) for one of them on the command line of another study.
+// The prices of --price, by machine. Throws Error (invalid_argument).
+std::map<std::string, double> prices_of(const QualityArguments& arguments);
+// Throws Error (invalid_argument) for one of them on the command line of another study, but --price.
 void refuse_quality_options(const CLI::App& command);
 
 // Trains, writes and tells what there is.

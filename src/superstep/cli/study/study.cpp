@@ -53,10 +53,38 @@ std::string done_here(const study::Study& each) {
   return words.empty() ? "-" : join(words, ", ");
 }
 
+// How many of a study's cells are published, predicted, measured here and executed on the machine model.
+struct Scope {
+  std::size_t cells = 0, published = 0, predicted = 0, measured = 0, executed = 0;
+};
+
+Scope scope_of(const study::Study& each) {
+  const study::Cells cells = study::cells_of(each);
+  constexpr int processors = 2;  // of ranks: whoever has one measures no exchange
+  const study::Plan plan = study::plan_of(each, cells, processors);
+  const auto planned = [](const std::vector<study::Recipe>& recipes) {
+    return static_cast<std::size_t>(
+        std::ranges::count_if(recipes, [](const study::Recipe& recipe) { return !recipe.jobs.empty(); }));
+  };
+  Scope scope{
+      .cells = cells.list.size(), .measured = planned(plan.measured), .executed = planned(plan.executed)};
+  for (std::size_t i = 0; i < cells.list.size(); ++i) {
+    const study::Cell& cell = cells.list[i];
+    // A machine's time to a quality rests on measured steps, and is predicted.
+    if (!plan.measured[i].jobs.empty() && cells.text(cell, "metric") == "time_to_quality" &&
+        cells.text(cell, "machine") != "cpu")
+      --scope.measured;
+    scope.published += cell.published ? 1 : 0;
+    scope.predicted += study::why_not_predicted(cells, cell).empty() ? 1 : 0;
+  }
+  return scope;
+}
+
 void list_studies() {
   TextTable table({"study", "paper", "place", "what it shows", "done here", "minutes"});
   nlohmann::json list = nlohmann::json::array();
   for (const study::Study& each : study::studies()) {
+    const Scope scope = scope_of(each);
     table.add_row(
         {each.name, each.paper, each.place, each.title, done_here(each), fmt::format("{:g}", each.minutes)});
     list.push_back({{"name", each.name},
@@ -65,6 +93,12 @@ void list_studies() {
                     {"title", each.title},
                     {"shows", each.shows},
                     {"done_here", done_here(each)},
+                    {"cells", scope.cells},
+                    {"published", scope.published},
+                    {"predicted", scope.predicted},
+                    {"measured", scope.measured},
+                    {"executed", scope.executed},
+                    {"unpublished", each.unpublished},
                     {"minutes", each.minutes}});
   }
   if (!common().quiet) fmt::print("{}", table.to_string());
@@ -134,7 +168,19 @@ void run_all(const Arguments& arguments) {
   write_result(command_result("study", "", {{"study", "all"}, {"minutes", arguments.minutes}}, metrics));
 }
 
-void run_study(const Arguments& arguments) {
+// In place of those that the study's file states.
+void set_prices(study::Study& study, const std::map<std::string, double>& prices) {
+  for (const auto& [machine, dollars] : prices) {
+    const auto found = std::ranges::find(study.prices, machine, &study::Price::machine);
+    if (found == study.prices.end())
+      throw Error(ErrorCode::invalid_argument, fmt::format("the study {} has no price of it", study.name),
+                  machine, "--price is of machines that its file states a [[price]] of");
+    found->dollars = dollars;
+    found->source = "given with --price";
+  }
+}
+
+void run_study(const Arguments& arguments, const std::map<std::string, double>& prices) {
   if (arguments.what == "list") return list_studies();
   if (arguments.what == "all") return run_all(arguments);
   if (arguments.print) {
@@ -142,7 +188,8 @@ void run_study(const Arguments& arguments) {
     fmt::print("{}", file ? read_text_file(arguments.what) : std::string(study::text_of(arguments.what)));
     return;
   }
-  const study::Study asked = study::find_study(arguments.what);
+  study::Study asked = study::find_study(arguments.what);
+  set_prices(asked, prices);
   const fs::path out = arguments.out.empty() ? fs::path("study") / asked.name : fs::path(arguments.out);
   const study::Report report = run_one(asked, out, arguments.minutes);
   if (!common().quiet)
@@ -201,11 +248,12 @@ void declare_study(CLI::App& command) {
     }
     refuse_quality_options(command);
     refuse_given(command, arguments->what == "list" ? "means nothing where studies are listed" : "",
-                 {"--minutes", "--out", "--print", "--report"});
-    refuse_given(command, arguments->what == "all" ? "is of one study" : "", {"--print", "--report"});
+                 {"--minutes", "--out", "--print", "--report", "--price"});
+    refuse_given(command, arguments->what == "all" ? "is of one study" : "",
+                 {"--print", "--report", "--price"});
     refuse_given(command, arguments->print ? "means nothing with --print" : "",
-                 {"--minutes", "--out", "--report"});
-    run_study(*arguments);
+                 {"--minutes", "--out", "--report", "--price"});
+    run_study(*arguments, prices_of(*quality));
   });
 }
 

@@ -78,12 +78,24 @@ WorkloadRun::WorkloadRun(const WorkloadRunSettings& settings)
 
 WorkloadRun::~WorkloadRun() = default;
 
+// Enough for every batch to be fresh for a while; the training share of the tasks is at least one half. Large
+// samples are fewer: what lies beyond every cache is fresh, and drawing 4,096 pictures of 224 x 224 takes
+// minutes.
+std::int64_t WorkloadRun::data_samples() const {
+  constexpr std::int64_t most = 4096, fewest = 256;  // chosen
+  constexpr double enough_bytes = 256e6;             // several times the last caches of servers
+  double bytes = 0;
+  for (const Tensor& input : inputs_) bytes += static_cast<double>(input.byte_count());
+  const double of_sample = std::max(1.0, bytes / static_cast<double>(settings_.model.batch));
+  const auto held = static_cast<std::int64_t>(std::min(static_cast<double>(most), enough_bytes / of_sample));
+  return std::max({4 * settings_.model.batch, fewest, held});
+}
+
 void WorkloadRun::open_data() {
   if (is_file_) return;
   run::TaskSettings data{
       .data = settings_.model.data, .samples = 0, .seed = settings_.model.seed, .pool = &pool_};
-  // Enough for every batch to be fresh for a while; the training share of the tasks is at least one half.
-  data.samples = std::max<std::int64_t>(4096, 4 * settings_.model.batch);
+  data.samples = data_samples();
   try {
     task_ = run::open_task(model_.workload(), data);
   } catch (const Error& error) {

@@ -40,6 +40,7 @@ class WorkloadRun {
   std::string check();
 
  private:
+  std::int64_t data_samples() const;
   void open_data();
   void fill_resident();
   bool is_of_rows(const std::string& output) const;

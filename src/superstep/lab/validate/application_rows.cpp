@@ -8,6 +8,7 @@
 
 #include "superstep/base/text.h"
 #include "superstep/lab/primitive/prediction.h"
+#include "superstep/lab/validate/language_rows.h"
 #include "superstep/lab/validate/primitive_graph.h"
 #include "superstep/workload/workload.h"
 
@@ -60,6 +61,28 @@ StepTime step_time(const Prediction& prediction, bool primitive, const std::stri
           prediction.bound_by_with_data(),
           prediction.peak_seconds,
           prediction.roofline_seconds};
+}
+
+// What a step's time is spent on, as a study of end-to-end times divides it: arithmetic, moving data on the
+// machine and between machines, starting work and waiting for it, and what the host adds to keep the machine
+// fed. Together they are the fed step.
+std::optional<StepTime> part_of_step(const Prediction& prediction, const std::string& metric) {
+  const machine::Parts& parts = prediction.step;
+  const double moving = parts.memory + parts.exchange + parts.collective, whole = prediction.step_seconds,
+               up = std::exp(prediction.uncertainty);
+  const auto of_machine = [&](double seconds) {
+    return StepTime{seconds, seconds / up, seconds * up, prediction.bound_by_with_data()};
+  };
+  if (metric == "compute_time") return of_machine(parts.compute);
+  if (metric == "data_time") return of_machine(moving);
+  if (metric == "launch_time") return of_machine(whole - parts.compute - moving);
+  if (metric != "host_time") return std::nullopt;
+  // The host's own range: of the fed step's ends, beyond those of the machine's.
+  const double seconds = prediction.step_seconds_with_data - whole;
+  const double a = std::max(0.0, prediction.fed.low - prediction.shortest_step()),
+               b = std::max(0.0, prediction.fed.high - prediction.longest_step());
+  return StepTime{seconds, std::min({a, b, seconds}), std::max({a, b, seconds}),
+                  prediction.bound_by_with_data()};
 }
 
 // `amount` a step's time, or of it.
@@ -288,14 +311,16 @@ RowPrediction ApplicationRows::from_run(std::size_t row, const std::string& metr
   const bool primitive = known_workload(run.workload).empty();
   if (primitive && (metric == "throughput" || metric == "epoch_time" || metric == "latency_per_sample"))
     return refusal("of a primitive a compute_rate, a compute_utilization or a step_time is predicted");
-  const StepTime time = step_time(prediction, primitive, metric, note);
+  const std::optional<StepTime> part = part_of_step(prediction, metric);
+  if (part && primitive) return refusal("of a primitive no parts of a step are told: its step_time is");
+  const StepTime time = part ? *part : step_time(prediction, primitive, metric, note);
   const std::string reason = fmt::format("{}{}bound by {}", assumed_of(answer),
                                          run.stack.empty() ? "" : run.stack + ", ", time.bound_by);
   const double scale = scale_of_unit(unit);
   const double samples = prediction.samples * (run.packed ? answer.configuration.packed_samples : 1);
   if (metric == "throughput") return rate_of(samples, time, reason);
   if (metric == "throughput_first_epoch") return first_epoch(run, samples, time, reason);
-  if (metric == "step_time" || metric.starts_with("time_") || metric == "time")
+  if (metric == "step_time" || metric.starts_with("time_") || metric == "time" || part)
     return time_of(scale, time, reason);
   if (metric == "latency") return time_of(scale, time, reason);
   if (metric == "latency_per_sample") return time_of(scale / prediction.samples, time, reason);
@@ -312,6 +337,7 @@ RowPrediction ApplicationRows::predict(std::size_t row) {
   const std::string &metric = table_.text(row, "metric"), &workload = table_.text(row, "workload");
   const std::string machine = machine_of_row(table_.text(row, "machine"));
   if (!known_machine(machine)) return refusal(fmt::format("no machine file for {}", machine));
+  if (is_language_model(workload)) return language_row(table_, row);
   if (table_.text(row, "mode") == "collective") return collective(row);
   if (metric.starts_with("time_to") || metric == "init_time" || metric == "throughput_with_evaluation")
     return refusal("compilation by itself, evaluation and convergence are not predicted");

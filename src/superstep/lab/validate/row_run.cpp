@@ -92,7 +92,9 @@ void set_stated(const PublishedTable& table, std::size_t row, RowRun& run) {
   stated.accumulate = static_cast<int>(count("grad_accum"));
   stated.global_batch = count("global_batch");
   stated.micro_batch = stated_micro_batch(table, row, run);
-  stated.loaders = static_cast<int>(number_before(note, " input workers"));
+  stated.loaders = static_cast<int>(count("loaders"));
+  run.question.sample_seconds = 1e-6 * static_cast<double>(count("sample_us"));
+  if (stated.loaders == 0) stated.loaders = static_cast<int>(number_before(note, " input workers"));
 }
 
 // What rows of the same table say of the same program on the same machine.
@@ -180,7 +182,8 @@ std::string RowRun::key() const {
         std::int64_t{s.stages}, std::int64_t{recompute}, std::int64_t{s.loaders},
         std::int64_t{s.device_iterations}, std::int64_t{s.input_bytes}, std::int64_t{packed}})
     key += fmt::format("|{}", number);
-  return key + fmt::format("|{}|{}", fmt::join(s.pipeline, ","), fmt::join(s.chips, ","));
+  return key + fmt::format("|{}|{}|{}", fmt::join(s.pipeline, ","), fmt::join(s.chips, ","),
+                           question.sample_seconds);
 }
 
 std::string stack_of(const Machine& machine, const std::string& framework, bool half,

@@ -41,7 +41,10 @@ nlohmann::json json_of(const QualityReport& report) {
   nlohmann::json trainings = nlohmann::json::array(), costs = nlohmann::json::array(),
                  laws = nlohmann::json::array(), noises = nlohmann::json::array();
   for (const MeasuredNoise& noise : report.noises) noises.push_back(noise_json(noise));
-  for (const Training& t : report.trainings)
+  for (const Training& t : report.trainings) {
+    nlohmann::json curve = nlohmann::json::array();
+    for (const Training::Epoch& epoch : t.curve)
+      curve.push_back({{"step", epoch.step}, {"seconds", epoch.seconds}, {"quality", epoch.quality}});
     trainings.push_back({{"precision", t.precision},
                          {"batch", t.batch},
                          {"seed", t.seed},
@@ -53,7 +56,9 @@ nlohmann::json json_of(const QualityReport& report) {
                          {"quality", t.best},
                          {"seconds", t.seconds},
                          {"words", t.words},
+                         {"curve", std::move(curve)},
                          {"command", "superstep " + join(t.command, " ")}});
+  }
   for (const BatchLaw& law : report.laws)
     laws.push_back({{"precision", law.precision},
                     {"least_steps", law.least_steps},

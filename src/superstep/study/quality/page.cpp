@@ -62,6 +62,24 @@ page::Plot noise_plot(const QualityReport& report) {
   return plot;
 }
 
+// Of the first seeds: what an epoch is worth on this computer.
+page::Plot curve_plot(const QualityReport& report) {
+  page::Plot plot{.title = "Quality against time on this computer, first seeds",
+                  .x_label = "seconds",
+                  .y_label = report.settings.until.metric,
+                  .series = {},
+                  .horizontal = {{report.settings.until.value, "target"}},
+                  .vertical = {}};
+  for (const Training& training : report.trainings) {
+    if (training.seed != 1 || training.curve.empty()) continue;
+    page::Series line{.label = fmt::format("{}, batch {}", training.precision, training.batch)};
+    for (const Training::Epoch& epoch : training.curve)
+      line.x.push_back(epoch.seconds), line.y.push_back(epoch.quality);
+    plot.series.push_back(std::move(line));
+  }
+  return plot;
+}
+
 page::Plot time_plot(const QualityReport& report) {
   page::Plot plot{.title = "Time to the target, predicted",
                   .x_label = "batch",
@@ -133,6 +151,7 @@ std::string page_of(const QualityReport& report) {
   if (const page::Plot plot = steps_plot(report); !plot.series.empty()) page.heading("By batch").plot(plot);
   const ReportTable reached = reached_table(report), costs = cost_table(report);
   page.table(reached.header, reached.rows);
+  if (const page::Plot plot = curve_plot(report); !plot.series.empty()) page.plot(plot);
   const ReportTable noise = noise_table(report);
   if (const page::Plot plot = noise_plot(report); !plot.series.empty())
     page.heading("The noise of gradients").plot(plot);

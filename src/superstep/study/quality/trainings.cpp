@@ -71,15 +71,24 @@ std::vector<Training> asked(const QualitySettings& settings) {
   return trainings;
 }
 
-// A run that an earlier call began goes on, with the same bits; one that never wrote a checkpoint begins
-// anew.
+// Whether the run in the folder was begun by this very command: one of other samples or another target is no
+// part of it.
+bool was_begun(const fs::path& begun, const Training& training) {
+  return fs::exists(begun) && read_text_file(begun) == join(training.command, " ") + "\n";
+}
+
+// A run that an earlier call began goes on, with the same bits; one that never wrote a checkpoint, or that
+// another command began, begins anew.
 Kept trained(const QualitySettings& settings, const Training& training, const fs::path& folder) {
   Kept kept{.words = training.command, .seconds = 0, .share = 1, .results = {}, .failure = {}};
   std::vector<std::string> words = training.command;
-  if (fs::exists(folder / "checkpoints") && !fs::is_empty(folder / "checkpoints")) {
+  const fs::path begun = settings.out / "jobs" / (key_of(training) + ".begun");
+  if (was_begun(begun, training) && fs::exists(folder / "checkpoints") &&
+      !fs::is_empty(folder / "checkpoints")) {
     words = {"train", settings.workload, "--resume", folder.string()};
   } else {
     fs::remove_all(folder);
+    write_file_atomically(begun, join(training.command, " ") + "\n");
     words.insert(words.end(), {"--out", folder.string()});
   }
   words.insert(words.end(), {"--threads", fmt::format("{}", settings.threads), "--quiet"});
@@ -109,6 +118,7 @@ void read_crossing(const fs::path& log, const QualitySettings& settings, Trainin
     if (!row.contains("epoch") || !row.contains(settings.until.metric)) continue;
     const double step = record::number_member(row, "step", 0),
                  value = record::number_member(row, settings.until.metric.c_str(), NAN);
+    training.curve.push_back({step, record::number_member(row, "seconds", 0), value});
     training.best = value;
     training.seconds = record::number_member(row, "seconds", 0);
     if (run::reaches(settings.until, model.workload(),

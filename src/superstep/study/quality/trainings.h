@@ -25,6 +25,10 @@ struct Training {
   double best = 0;     // quality that it came to
   double seconds = 0;  // of this computer, until then
   std::string words;   // why it failed, or where it diverged
+  struct Epoch {
+    double step = 0, seconds = 0, quality = 0;
+  };
+  std::vector<Epoch> curve;  // until it was reached
   std::vector<std::string> command;
 };
 

@@ -244,7 +244,7 @@ TEST(FindPeaks, TablesSayTheSameInEveryForm) {
   PeaksSettings settings = by_centroid(generate(folder, turning(), 10));
   settings.omega = Omega{-90, 0.5};
   const PeakTable table = find_peaks(settings);
-  for (const char* name : {"t.h5", "t.npz", "t.csv", "t.json"}) 
+  for (const char* name : {"t.h5", "t.npz", "t.csv", "t.json"})
     write_table(folder / name, describe(settings, table), settings, table);
   const auto& reflections = table.merged.reflections;
   const data::Hdf5File hdf5(folder / "t.h5");

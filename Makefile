@@ -20,14 +20,20 @@ REPORT ?= report
 
 .PHONY: run test bench figures quality peers program wings build all_kernels install package sbom wheel uninstall docs setup format tidy clean help
 
-run: program
+run: said program
 	@mkdir -p $(RUN)
 	$(PROGRAM) generate braggnn --samples 77267 --seed 1 --set margin=1 --out $(RUN)/peaks.h5
 	$(PROGRAM) train braggnn $(if $(wildcard $(RUN)/braggnn/config.json),--resume $(RUN)/braggnn,--data $(RUN)/peaks.h5 --epochs 40 --until error_px_mean=0.040 --out $(RUN)/braggnn)
 	$(PROGRAM) report --run $(RUN)/braggnn --out $(REPORT)
 
+.PHONY: said all_tests
+said:
+	@echo 'make run: installs packages where some are missing (with sudo), builds the program into $(BUILD)/, trains BraggNN'
+	@echo '  into $(RUN)/ and writes $(REPORT)/index.html. From nothing about 13 minutes on two cores and 0.4 GB of disk;'
+	@echo '  what is there already is not made again. Ctrl-C stops it, and the same call goes on.'
+
 # The packages come while the compiler works. One test more than processors: some wait for what they have started.
-test: all_kernels
+test: all_kernels all_tests
 	@{ tools/setup-oracles $(BUILD) || echo 'some packages that tests compare with are missing: those tests are skipped'; \
 	  tools/setup-plugins cpu $(BUILD) || echo 'there is no PJRT plug-in: tests of devices are skipped'; \
 	  tools/setup-python $(BUILD) || echo 'the Python package is not built and not tested'; } & \
@@ -50,7 +56,7 @@ program: $(BUILD)/build.ninja
 wings: $(BUILD)/build.ninja
 	@ninja -C $(BUILD) superstep superstep_wings
 
-build: $(BUILD)/build.ninja
+build: $(BUILD)/build.ninja all_tests
 	@ninja -C $(BUILD)
 
 # A new build has kernels for this machine's vectors alone, unless others get it or tests go through all. Which ones a build
@@ -59,9 +65,18 @@ KERNELS := native
 test install package wheel: KERNELS := all
 CONFIGURE = cmake -S . -B $(BUILD) -G Ninja -DCMAKE_BUILD_TYPE=Release --log-level=WARNING -Wno-dev
 
+# The program needs fewer packages than its tests: `make run` asks for no others.
+NEEDS := program
+test build bench figures quality tidy peers: NEEDS := all
+
 $(BUILD)/build.ninja: CMakeLists.txt tools/setup
-	@tools/setup
+	@tools/setup $(NEEDS)
 	@$(CONFIGURE) $(if $(wildcard $(BUILD)/CMakeCache.txt),,-DSUPERSTEP_KERNELS=$(KERNELS))
+
+# A folder that was configured for the program alone has no tests until they are asked for.
+all_tests: $(BUILD)/build.ninja
+	@tools/setup
+	@grep -qs '^GTest_DIR:PATH=/' $(BUILD)/CMakeCache.txt || $(CONFIGURE)
 
 all_kernels: $(BUILD)/build.ninja
 	@! grep -qs '^SUPERSTEP_KERNELS:STRING=native$$' $(BUILD)/CMakeCache.txt || $(CONFIGURE) -DSUPERSTEP_KERNELS=all

@@ -20,10 +20,25 @@ function(superstep_late_library room name)
       endif()
       target_compile_definitions(superstep_${room} PRIVATE "SUPERSTEP_LATE_${name}=\"${soname}\",\"${lies}\"")
       set_property(GLOBAL APPEND PROPERTY superstep_late_files ${real})
+      set_property(GLOBAL APPEND PROPERTY superstep_late_names ${name})
       return()
     endif()
   endforeach()
   message(FATAL_ERROR "${name}: none of these is a shared library: ${ARGN}")
+endfunction()
+
+# superstep_write_late_files(FILE): where they lie, a line each, for who bundles them (python/CMakeLists.txt). MPI is left
+# out: ranks are connected by the library of the computer that they run on.
+function(superstep_write_late_files to)
+  get_property(files GLOBAL PROPERTY superstep_late_files)
+  get_property(names GLOBAL PROPERTY superstep_late_names)
+  set(lines "")
+  foreach(file name IN ZIP_LISTS files names)
+    if(NOT name STREQUAL MPI)
+      string(APPEND lines "${file}\n")
+    endif()
+  endforeach()
+  file(WRITE ${to} "${lines}")
 endfunction()
 
 # superstep_late_packages(RESULT): Debian's packages that hold them, joined by commas; "" where dpkg does not know.

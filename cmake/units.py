@@ -137,7 +137,7 @@ def main():
         if not path.is_file() or path.read_text(encoding="utf-8") != text:
             path.write_text(text, encoding="utf-8")
         for source in unit:
-            print(path, source.path)
+            print(path, source.path, sep="|")  # folders may have spaces
 
 
 if __name__ == "__main__":

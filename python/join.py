@@ -39,12 +39,14 @@ def together(tags, place):
     return ".".join(dict.fromkeys(tag[place] for tag in tags))
 
 
-def write(file, files, tags):
-    information = next(name for name in files if name.endswith(".dist-info/WHEEL"))
-    record = information.replace("/WHEEL", "/RECORD")
-    entry, text = files[information]
-    kept = [line for line in text.decode().splitlines() if line and not line.startswith("Tag:")]
-    files[information] = entry, "\n".join([*kept, *("Tag: " + "-".join(tag) for tag in tags), ""]).encode()
+def information_of(files):
+    """The name of the file that says what the wheel is for."""
+    return next(name for name in files if name.endswith(".dist-info/WHEEL"))
+
+
+def pack(file, files):
+    """Writes them as a wheel, with a record of what they are now."""
+    record = information_of(files).replace("/WHEEL", "/RECORD")
     lines = []
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, (entry, data) in files.items():
@@ -55,6 +57,14 @@ def write(file, files, tags):
             entry.compress_type = zipfile.ZIP_DEFLATED
             archive.writestr(entry, data)
         archive.writestr(files[record][0], "\n".join([*lines, f"{record},,", ""]))
+
+
+def write(file, files, tags):
+    information = information_of(files)
+    entry, text = files[information]
+    kept = [line for line in text.decode().splitlines() if line and not line.startswith("Tag:")]
+    files[information] = entry, "\n".join([*kept, *("Tag: " + "-".join(tag) for tag in tags), ""]).encode()
+    pack(file, files)
 
 
 def main():

@@ -62,7 +62,7 @@ class TrainingResult:
 
     @property
     def history(self) -> list[dict[str, Any]]:
-        """The run's log, an epoch a row: ``pandas.DataFrame(result.history)``."""
+        """The run's log, a row per epoch: ``pandas.DataFrame(result.history)``."""
         lines = (self.folder / "metrics.jsonl").read_text().splitlines()
         return [row for row in map(json.loads, lines) if "epoch" in row]
 

@@ -25,6 +25,24 @@ void expect_peaks(const ScratchFolder& folder, const std::string& arguments, int
                                                                << outcome.output << outcome.errors;
 }
 
+TEST(PeaksCommand, ForOthersNoFileOfItSaysWhereThingsLay) {
+  const ScratchFolder folder;
+  ASSERT_EQ(run_program(folder / "", small_scan).code, 0);
+  const std::string where = (folder / "").string(), scan = (folder / "scan.h5").string();
+  for (const char* form : {"json", "h5", "npz"}) {
+    const std::string table = std::string("t.") + form;
+    expect_peaks(folder, scan + " --method fit --out " + table, 0, "written to");
+    EXPECT_TRUE(contains(read_text_file(folder / table), where)) << "it does without --private";
+    expect_peaks(folder, scan + " --method fit --private --json r.json --out private-" + table, 0,
+                 "written to");
+    for (const std::string& file : {"private-" + table, std::string("r.json")}) {
+      const std::string text = read_text_file(folder / file);
+      EXPECT_EQ(text.find(where), std::string::npos) << file;
+      EXPECT_TRUE(contains(text, "scan.h5")) << file;
+    }
+  }
+}
+
 TEST(PeaksCommand, WritesTablesAndAResult) {
   const ScratchFolder folder;
   ASSERT_EQ(run_program(folder / "", small_scan).code, 0);

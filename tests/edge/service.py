@@ -1,6 +1,7 @@
 """The program as a service: what it prints, how it ends, kills at any moment, clients of other houses."""
 
 import argparse
+import html
 import json
 import os
 import random
@@ -15,6 +16,7 @@ import tempfile
 import threading
 import time
 import unittest
+import urllib.request
 from pathlib import Path
 
 sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).resolve().parents[1] / 'written')]
@@ -176,6 +178,12 @@ class Requests(OfService):
             client = triton.InferenceServerClient(f'127.0.0.1:{port}')
             self.assertTrue(client.is_server_live() and client.is_server_ready() and client.is_model_ready('braggnn'))
             self.assertEqual(client.get_server_metadata().name, 'superstep')
+            configuration = client.get_model_config('braggnn').config
+            self.assertEqual((configuration.name, configuration.max_batch_size), ('braggnn', 64))
+            self.assertEqual((configuration.input[0].name, list(configuration.input[0].dims)), ('patch', [1, 11, 11]))
+            self.assertEqual(configuration.output[0].data_type, 11)  # TYPE_FP32
+            self.assertEqual(client.get_model_repository_index().models[0].state, 'READY')
+            self.assertEqual(client.get_inference_statistics('braggnn').model_stats[0].inference_count, 0)
             metadata = client.get_model_metadata('braggnn')
             self.assertEqual(list(metadata.inputs[0].shape), [-1, 1, 11, 11])
             rows = numpy.random.default_rng(1).random((5, 1, 11, 11), dtype=numpy.float32)
@@ -293,6 +301,9 @@ class Frames(OfService):
                                       served.url + '/live'], capture_output=True, text=True, timeout=100).stdout
                 self.assertRegex(dom, r'series scan: [1-9]\d* windows')
                 self.assertIn('/live/mean.png?', dom)
+                self.assertNotIn('-figure" hidden', dom)
+                self.assertTrue(re.search(r'class="scale" style="width: [\d.]+%;">[125]0* (nm|um)<', dom))
+                self.assertTrue(re.search(r'<span>\w*phase\w*, rad</span>', dom))
                 self.assertRegex(dom, r'<td>served</td><td>[1-9]')
             detector.kill()
             self.assertEqual(served.end()[0], 0)
@@ -376,6 +387,40 @@ class Page(OfService):
                                   capture_output=True, text=True)
             self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
             self.assertTrue(done.stdout.startswith('ploc [4, 2] ['), done.stdout)
+
+    def test_the_line_of_shell_on_the_page_of_a_server(self):
+        """Pasted as it stands there, for a model of one input and one of several."""
+        if not shutil.which('curl'):
+            self.skipTest('curl is not installed')
+        def words(line, port):
+            return line.replace('\\\n', ' ').replace(port, 'localhost:8000').split()
+
+        shown = re.search(r'^    (\(printf .*\n.*)$', (SOURCE / 'docs/serve.md').read_text(), re.M)[1]
+        with self.served('run=braggnn', 'several=uno') as served:
+            with urllib.request.urlopen(served.url + '/', timeout=30) as answer:
+                lines = re.findall(r'<pre>(\(printf .*?)</pre>', answer.read().decode(), re.S)
+            self.assertEqual(len(lines), 2)
+            self.assertEqual(words(html.unescape(lines[0]), served.url[7:]), words(shown, 'localhost:8000'), 'docs/serve.md shows it')
+            for name, line in zip(('run', 'several'), lines):
+                done = subprocess.run(['sh', '-c', html.unescape(line)], capture_output=True, text=True, timeout=60)
+                said = json.loads(done.stdout)
+                self.assertEqual(said.get('model_name'), name, said)
+                self.assertEqual(said['outputs'][0]['shape'][0], 1)
+            self.assertEqual(served.end()[0], 0)
+
+    def test_the_dashboard_asks_for_what_is_counted(self):
+        dashboard = json.loads((SOURCE / 'examples/serving/grafana.json').read_text())
+        targets = [target['expr'] for panel in dashboard['panels'] for target in panel['targets']]
+        asked = {name for text in targets for name in re.findall(r'superstep_\w+', text)}
+        labels = {name for text in targets for name in re.findall(r'(\w+)(?:=~|!=|=)"', text)}
+        labels |= {name for text in targets for names in re.findall(r' by \(([^)]*)\)', text) for name in names.split(', ')}
+        self.assertGreaterEqual(len(asked), 6)
+        with self.served('mlp', '--pull', f'tcp://127.0.0.1:{free_port()}', '--write', 'answers') as served:
+            served.infer('mlp')
+            with urllib.request.urlopen(served.url + '/metrics', timeout=30) as answer:
+                text = answer.read().decode()
+        self.assertEqual(asked - set(re.findall(r'^(superstep_\w+)[{ ]', text, re.M)), set())
+        self.assertEqual(labels - set(re.findall(r'[{,](\w+)="', text)), set())
 
     def test_the_commands_of_the_page(self):
         """In their order, on ports that are free here."""

@@ -180,6 +180,61 @@ TEST(Grpc, SpeaksTheProtocol) {
   EXPECT_EQ(answer.values, said_by_the_model(served, 5));
 }
 
+// The last field of that number; "" and -1: there is none.
+std::string text_in(const std::string& message, int field) {
+  std::string text;
+  for (FieldReader reader(view(message), "answer"); reader.next();)
+    if (reader.field() == field) text = reader.text();
+  return text;
+}
+std::int64_t number_in(const std::string& message, int field) {
+  std::int64_t number = -1;
+  for (FieldReader reader(view(message), "answer"); reader.next();)
+    if (reader.field() == field) number = reader.integer();
+  return number;
+}
+
+TEST(Grpc, SaysWhatModelsAre) {
+  Served served;
+  const auto server = served.start();
+  Client client(server->port());
+  const Reply reply = client.call(method("ModelConfig"), Message().text(1, "m").bytes());
+  ASSERT_TRUE(reply.status.ok()) << reply.status.error_message();
+  const std::string config = text_in(reply.message, 1), input = text_in(config, 5);
+  EXPECT_EQ(text_in(config, 1), "m");
+  EXPECT_EQ(number_in(config, 4), served.repository.find("m")->current()->max_batch());
+  EXPECT_EQ(text_in(input, 1), served.port().name);
+  EXPECT_EQ(number_in(input, 2), 11) << "TYPE_FP32";
+  const Message other_version = Message().text(1, "m").text(2, "12");
+  EXPECT_EQ(client.call(method("ModelConfig"), other_version.bytes()).status.error_code(),
+            grpc::StatusCode::NOT_FOUND);
+  EXPECT_EQ(text_in(text_in(client.call(method("RepositoryIndex"), "").message, 1), 3), "READY");
+  served.repository.find("m")->unload();
+  EXPECT_EQ(text_in(text_in(client.call(method("RepositoryIndex"), "").message, 1), 3), "UNAVAILABLE");
+  EXPECT_EQ(client.call(method("RepositoryIndex"), Message().integer(2, 1).bytes()).message, "")
+      << "of those that are ready there is none";
+  EXPECT_EQ(client.call(method("RepositoryIndex"), "\x2a\x7f").status.error_code(),
+            grpc::StatusCode::INVALID_ARGUMENT);
+}
+
+TEST(Grpc, SaysWhatModelsDid) {
+  Served served;
+  const auto server = served.start();
+  Client client(server->port());
+  ASSERT_TRUE(client.call(method("ModelInfer"), infer_message(served, 5)).status.ok());
+  for (const char* name : {"m", ""}) {
+    const Reply reply = client.call(method("ModelStatistics"), Message().text(1, name).bytes());
+    ASSERT_TRUE(reply.status.ok()) << reply.status.error_message();
+    const std::string statistics = text_in(reply.message, 1);
+    EXPECT_EQ(text_in(statistics, 1), "m");
+    EXPECT_EQ(text_in(statistics, 2), served.repository.find("m")->current()->id());
+    EXPECT_EQ(number_in(statistics, 4), 5) << "rows";
+    EXPECT_EQ(number_in(text_in(text_in(statistics, 6), 1), 1), 1) << "requests that were answered";
+  }
+  EXPECT_EQ(client.call(method("ModelStatistics"), Message().text(1, "n").bytes()).status.error_code(),
+            grpc::StatusCode::NOT_FOUND);
+}
+
 TEST(Grpc, SaysWhatIsWrong) {
   Served served;
   const auto server = served.start({.most_message_bytes = 1 << 16});

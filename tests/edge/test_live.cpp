@@ -125,7 +125,14 @@ TEST(Live, WritesPicturesThatOthersRead) {
   live.add("scan", 20, std::nullopt, outputs, *version);
   EXPECT_EQ(live.state().added, 20U);
   EXPECT_EQ(live.state().unplaced, 1U);
+  EXPECT_TRUE(live.state().drawn.empty());
   EXPECT_FALSE(live.png(Live::Shown::mean).empty());
+  const Live::State::Range drawn = live.state().drawn.at(Live::Shown::mean);
+  EXPECT_EQ(drawn.low, 0);
+  EXPECT_EQ(drawn.high, 19);
+  EXPECT_EQ(drawn.width, 12);
+  EXPECT_EQ(drawn.height, 12 + 3 * 19);
+  EXPECT_EQ(live.state().pixel, pixel);
   live.close("scan");
   const data::Hdf5File file(folder / "out/scan.cxi");
   const Tensor mean = file.read("entry_1/image_1/data", ElementType::f32);

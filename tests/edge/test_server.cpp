@@ -10,7 +10,9 @@
 
 #include "superstep/edge/http/server.h"
 #include "superstep/edge/load/load.h"
+#include "superstep/edge/protocol/path.h"
 #include "superstep/edge/protocol/routes.h"
+#include "superstep/edge/protocol/status_page.h"
 #include "tests/contains.h"
 #include "tests/edge/client.h"
 #include "tests/edge/given_back.h"
@@ -52,6 +54,90 @@ TEST(Server, SpeaksTheProtocol) {
   EXPECT_EQ(stats["account"]["received"]["requests"], 1);
   EXPECT_TRUE(contains(ask(get("/")), "Superstep serves"));
   EXPECT_EQ(json::parse(body_of(ask(post("/v2/repository/index", ""))))[0]["state"], "READY");
+}
+
+TEST(Server, TellsOrchestratorsWhetherItLives) {
+  Served served;
+  for (const char* path : {"/healthz", "/livez", "/readyz"})
+    EXPECT_EQ(status_of(ask_once(served, get(path))), 200) << path;
+  served.repository.say_not_ready();
+  EXPECT_EQ(status_of(ask_once(served, get("/readyz"))), 503);
+  EXPECT_EQ(status_of(ask_once(served, get("/livez"))), 200);
+}
+
+TEST(Server, HealthNeedsNoTokenAndNothingPassesForHealth) {
+  DoorSettings at_the_door;
+  at_the_door.tokens = Tokens::from_text("a-secret-of-the-house", "here");
+  at_the_door.tokens.protect({Scope::read, Scope::infer});
+  const Served served({}, at_the_door);
+  for (const char* path : {"/healthz", "/readyz", "/v2/health/live"})
+    EXPECT_EQ(status_of(ask_once(served, get(path))), 200) << path;
+  for (const char* path : {"/v2/openapi.json", "/", "/metrics", "/healthz/x", "/healthz%2f..%2fmetrics"})
+    EXPECT_EQ(status_of(ask_once(served, get(path))), 401) << path;
+}
+
+// A client that is made from the document asks what there is.
+TEST(Server, ItsDocumentNamesPathsThatItAnswers) {
+  const Served served;
+  const json document = json::parse(body_of(ask_once(served, get("/v2/openapi.json"))));
+  EXPECT_EQ(document["openapi"], "3.0.3");
+  const std::string version = served.repository.find("m")->current()->id();
+  std::size_t asked = 0;
+  for (const auto& [path, methods] : document["paths"].items()) {
+    std::string real = path;
+    for (const auto& [name, value] :
+         {std::pair<std::string, std::string>("{model}", "m"), {"{version}", version}})
+      if (const auto at = real.find(name); at != std::string::npos) real.replace(at, name.size(), value);
+    for (const auto& [method, operation] : methods.items()) {
+      const std::string summary = operation["summary"];
+      if (summary.find("(with --") != std::string::npos || summary.find("needs a token") != std::string::npos)
+        continue;
+      const std::string answer = ask_once(
+          served,
+          method == "get" ? get(real) : post(real, path.ends_with("/infer") ? infer_body(served, 1) : ""));
+      EXPECT_EQ(status_of(answer), 200) << method << " " << real;
+      ++asked;
+    }
+  }
+  EXPECT_GE(asked, 18U);
+}
+
+TEST(Server, NamesMayBePercentEncoded) {
+  const Served served;
+  EXPECT_EQ(status_of(ask_once(served, get("/v2/models/%6d"))), 200);
+  EXPECT_EQ(status_of(ask_once(served, get("/v2/%6Dodels/%6d/ready"))), 200);
+  for (const char* path : {"/v2/models/%6", "/v2/models/%zz", "/v2/models%2fm", "/v2/models/m%00"})
+    EXPECT_EQ(status_of(ask_once(served, get(path))), 404) << path;
+  EXPECT_EQ(percent_encoded("a b/\xc3\xa9"), "a%20b%2F%C3%A9");
+  EXPECT_EQ(parts_of("/v2/" + percent_encoded("a b/%41")).at(1), "a b/%41");
+}
+
+TEST(Server, ItsPageSaysHowAModelIsAsked) {
+  const Served served;
+  for (int i = 0; i < 25; ++i) ask_once(served, post("/v2/models/m/infer", infer_body(served, 1)));
+  const std::string page = body_of(ask_once(served, get("/")));
+  EXPECT_TRUE(contains(page, "FP32"));
+  EXPECT_TRUE(contains(page, "[rows, "));
+  EXPECT_TRUE(contains(page, "/v2/models/m/infer"));
+  EXPECT_TRUE(contains(page, "p99.9"));
+  const ServedPorts ports{
+      .inputs = {{"it's", ElementType::f32, Shape{2, 3}}, {"n", ElementType::i64, Shape{}}}, .outputs = {}};
+  const std::string line =
+      curl_line("a b", ports, {.host = "x:1; rm -r /", .secure = true, .needs_token = true});
+  EXPECT_TRUE(contains(line, "head -c 32 /dev/zero"));
+  EXPECT_TRUE(contains(line, "it'\\''s"));
+  EXPECT_TRUE(contains(line, "Authorization: Bearer TOKEN"));
+  EXPECT_TRUE(contains(line, "https://HOST:PORT/v2/models/a%20b/infer"));
+}
+
+TEST(Durations, QuantilesAreEdgesAboveThem) {
+  Durations times;
+  EXPECT_EQ(times.quantile(0.5), 0);
+  times.add(std::chrono::microseconds(12), 99);
+  times.add(std::chrono::microseconds(900));
+  EXPECT_DOUBLE_EQ(times.quantile(0.5), 15e-6);
+  EXPECT_DOUBLE_EQ(times.quantile(0.99), 15e-6);
+  EXPECT_GE(times.quantile(0.999), 900e-6);
 }
 
 TEST(Server, SaysWhatIsWrong) {

@@ -93,7 +93,8 @@ TEST(FindPeaks, FramesThatHaveNothingToDoWithEachOther) {
 }
 
 std::string text_of(const ScratchFolder& folder, const PeaksSettings& settings) {
-  write_table(folder / "table.json", settings, find_peaks(settings));
+  const PeakTable found = find_peaks(settings);
+  write_table(folder / "table.json", describe(settings, found), settings, found);
   return read_text_file(folder / "table.json");
 }
 
@@ -243,7 +244,8 @@ TEST(FindPeaks, TablesSayTheSameInEveryForm) {
   PeaksSettings settings = by_centroid(generate(folder, turning(), 10));
   settings.omega = Omega{-90, 0.5};
   const PeakTable table = find_peaks(settings);
-  for (const char* name : {"t.h5", "t.npz", "t.csv", "t.json"}) write_table(folder / name, settings, table);
+  for (const char* name : {"t.h5", "t.npz", "t.csv", "t.json"})
+    write_table(folder / name, describe(settings, table), settings, table);
   const auto& reflections = table.merged.reflections;
   const data::Hdf5File hdf5(folder / "t.h5");
   const Tensor omega = hdf5.read("reflections/omega", ElementType::f64);

@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "superstep/base/error.h"
 #include "superstep/base/printable.h"
 #include "superstep/base/system/built_kernels.h"
 #include "superstep/base/system/instruction_set.h"
@@ -66,6 +67,17 @@ json optional_forms() {
   return forms;
 }
 
+// A program may be built with MPI and stand where its library is not: ranks are what it then lacks, and no
+// more.
+json mpi_of_this_machine() {
+  if (!run::has_ranks()) return nullptr;
+  try {
+    return run::ranks_library();
+  } catch (const Error& error) {
+    return fmt::format("not there: {}", error.message());
+  }
+}
+
 json all_of_it() {
   const json environment = record::environment_record(thread_count());
   const lab::HostFacts facts = lab::host_facts();
@@ -74,7 +86,7 @@ json all_of_it() {
           {"flags", environment["software"]["flags"]},
           {"libraries", environment["software"]["libraries"]},
           {"instruction_sets", instruction_sets()},
-          {"mpi", run::has_ranks() ? json(run::ranks_library()) : json(nullptr)},
+          {"mpi", mpi_of_this_machine()},
           {"optional_forms", optional_forms()},
           {"plug_ins", plug_ins()},
           {"limits", limits(facts)},

@@ -15,6 +15,7 @@
 #include "superstep/peaks/find_peaks.h"
 #include "superstep/peaks/score.h"
 #include "superstep/peaks/table.h"
+#include "superstep/record/without_places.h"
 
 namespace superstep::cli {
 namespace {
@@ -109,10 +110,11 @@ void find(const CLI::App& command, Arguments arguments) {
   settings.locator.run = arguments.run;
   settings.threads = thread_count();
   const peaks::PeakTable table = peaks::find_peaks(settings);
-  if (!arguments.out.empty()) peaks::write_table(arguments.out, settings, table);
+  nlohmann::json config = peaks::describe(settings, table);
+  if (common().for_others) config = record::without_places(std::move(config));
+  if (!arguments.out.empty()) peaks::write_table(arguments.out, config, settings, table);
   const std::vector<Metric> metrics = metrics_of(table, settings);
   if (!common().quiet) print_words(arguments, table, metrics);
-  nlohmann::json config = peaks::describe(settings, table);
   config["threads"] = settings.threads;
   keep_and_write_result(command_result("peaks", "braggnn", std::move(config), metrics));
 }

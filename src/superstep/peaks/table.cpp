@@ -192,9 +192,9 @@ nlohmann::json describe(const PeaksSettings& settings, const PeakTable& table) {
   return about;
 }
 
-void write_table(const std::filesystem::path& path, const PeaksSettings& settings, const PeakTable& table) {
+void write_table(const std::filesystem::path& path, const nlohmann::json& about,
+                 const PeaksSettings& settings, const PeakTable& table) {
   require_table_form(path);
-  const nlohmann::json about = describe(settings, table);
   const std::vector<std::pair<std::string, std::vector<Filled>>> tables{
       {"reflections", reflections_of(settings, table)}, {"spots", spots_of(table)}};
   if (path.extension() == ".h5") return write_hdf5(path, about, tables);

@@ -16,7 +16,9 @@ void require_table_form(const std::filesystem::path& path);
 // What is said of the work beside the tables: every setting that they depend on.
 nlohmann::json describe(const PeaksSettings& settings, const PeakTable& table);
 
-// A file appears whole or not at all. Throws Error (io).
-void write_table(const std::filesystem::path& path, const PeaksSettings& settings, const PeakTable& table);
+// `about`: what describe() says, or what of it others may see. A file appears whole or not at all. Throws
+// Error (io).
+void write_table(const std::filesystem::path& path, const nlohmann::json& about,
+                 const PeaksSettings& settings, const PeakTable& table);
 
 }  // namespace superstep::peaks

@@ -33,6 +33,11 @@ void shorten(json& value) {
 
 }  // namespace
 
+json without_places(json facts) {
+  shorten(facts);
+  return facts;
+}
+
 Result without_places(Result result) {
   if (result.environment.is_object())
     for (auto& [name, part] : result.environment.items())

@@ -14,7 +14,7 @@
 
 namespace superstep::baseline {
 
-// One frame a row.
+// One frame per row.
 using FrameMatrix = Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 
 // Frames by number; read() must return `count` rows and may be called several times for the same rows.

@@ -17,7 +17,7 @@ struct DemoSettings {
   std::filesystem::path folder;  // is made; throws Error where something is in it
   int scans = 3;
   std::int64_t points = 600;           // of a scan
-  double rate = 300;                   // frames a second
+  double rate = 300;                   // frames per second
   double width = 70, wider = 10;       // nm: of the probe, and by how much it is wider from scan to scan
   double defocus = 0.3, more = 0.1;    // waves, and from scan to scan
   int first_epochs = 25, epochs = 16;  // of the training before the scans, and after each

@@ -13,6 +13,8 @@ namespace superstep::edge {
 struct HttpRequest {
   std::string method, path;               // the path without a query
   std::string authorization;              // the header
+  std::string host;                       // the header, "HOST:PORT": where the client reaches this server
+  bool secure = false;                    // by TLS
   std::string peer;                       // "ADDRESS:PORT" of who asks
   std::string token;                      // the name of the token that let it in; empty: none was needed
   std::optional<std::size_t> json_bytes;  // Inference-Header-Content-Length

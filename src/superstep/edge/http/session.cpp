@@ -192,6 +192,8 @@ class Connection : public Session, public std::enable_shared_from_this<Connectio
     request_ = HttpRequest{.method = under_way_->method,
                            .path = under_way_->path,
                            .authorization = std::string(header[http::field::authorization]),
+                           .host = std::string(header[http::field::host]),
+                           .secure = std::is_same_v<Stream, TlsStream>,
                            .peer = where_};
     length_ = static_cast<std::size_t>(parser_->content_length().value_or(0));
     keep_alive_ = parser_->keep_alive();

@@ -29,11 +29,17 @@ std::size_t port_of(const StitchSettings& settings, const ServedPorts& ports, co
                                       : "--stitch output=NAME names one of its outputs");
 }
 
+// Angles are in radians here; amplitudes are relative to the beam's, and have no unit.
+std::string unit_of(const std::string& output) {
+  return output.find("phase") != std::string::npos ? "rad" : "";
+}
+
 }  // namespace
 
 Live::Live(Settings settings, const ServedPorts& ports)
     : settings_(std::move(settings)), port_(port_of(settings_.stitch, ports, settings_.model)) {
   side_ = ports.outputs[port_].shape.extents().back();
+  output_ = ports.outputs[port_].name;
   if (!settings_.positions.empty()) read_positions();
   if (settings_.folder.empty()) return;
   make_folder(settings_.folder);
@@ -171,7 +177,12 @@ Live::State Live::state() const {
   state.unplaced = growing.unplaced;
   state.beyond = growing.beyond;
   const double quiet = std::chrono::duration<double>(std::chrono::steady_clock::now() - rate_since_).count();
-  state.frames_a_second = quiet > 2 ? 0 : rate_;
+  state.frames_per_second = quiet > 2 ? 0 : rate_;
+  state.pixel = settings_.stitch.pixel;
+  state.output = output_;
+  state.unit = unit_of(output_);
+  for (const auto& [what, drawn] : drawn_)
+    if (drawn.series == shown_) state.drawn[what] = drawn.range;
   return state;
 }
 
@@ -206,12 +217,14 @@ std::string Live::png(Shown what) {
                                      : what == Shown::spread ? picture.spread
                                                              : picture.weight;
   const auto map = what == Shown::mean ? page::Colormap::gray : page::Colormap::viridis;
+  const page::ValueRange range = page::finite_range(values);
   const auto bytes = page::encode_png(
-      page::colored(values, picture.width, picture.height, map, {}, {}, page::no_value_color));
+      page::colored(values, picture.width, picture.height, map, range.low, range.high, page::no_value_color));
   const std::scoped_lock lock(mutex_);
   Drawn& drawn = drawn_[what];
   drawn.png.assign(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   drawn.series = shown_;
+  drawn.range = {range.low, range.high, picture.height, picture.width};
   drawn.added = canvas->added();
   return drawn.png;
 }

@@ -35,6 +35,7 @@ class Live {
            const std::vector<Tensor>& outputs, const Version& version);
   void close(const std::string& series);  // its files are written
 
+  enum class Shown { mean, spread, coverage };
   struct Change {
     std::string version;
     std::uint64_t first_frame = 0;
@@ -44,13 +45,18 @@ class Live {
     std::string series, version;
     std::uint64_t added = 0, unplaced = 0,
                   beyond = 0;  // windows of the series; without a place; beyond the canvas
-    int height = 0, width = 0;
-    double frames_a_second = 0;
+    double frames_per_second = 0;
+    double pixel = 0;          // m, of the picture
+    std::string output, unit;  // of the model, that is stitched; unit "": it has none that is known
+    struct Range {
+      float low = 0, high = 0;
+      int height = 0, width = 0;
+    };
+    std::map<Shown, Range> drawn;  // what the colors of the last PNG of each kind mean
     std::vector<Change> versions;  // that answered, the latest last
     std::string failure;           // why files cannot be written; empty: they can
   };
   State state() const;
-  enum class Shown { mean, spread, coverage };
   // PNG of the series that was added to last; made anew ten times a second at most. Empty: there is none.
   std::string png(Shown what);
   // The picture of a series that is open, or the last that was closed.
@@ -72,6 +78,7 @@ class Live {
 
   const Settings settings_;
   std::size_t port_ = 0;
+  std::string output_;     // its name
   std::int64_t side_ = 0;  // px of a window
   std::map<std::uint64_t, std::pair<double, double>> positions_;
   mutable std::mutex mutex_;
@@ -83,6 +90,7 @@ class Live {
   double rate_ = 0;
   struct Drawn {
     std::string png, series;
+    State::Range range;
     std::uint64_t added = 0;
     std::chrono::steady_clock::time_point when;
   };

@@ -18,7 +18,7 @@ enum class Arrivals { constant, poisson };
 
 struct LoadSettings {
   double rate =
-      0;  // requests a second, open loop; 0: closed loop, every connection sends as it has an answer
+      0;  // requests per second, open loop; 0: closed loop, every connection sends as it has an answer
   int connections = 64;  // at the same time
   Arrivals arrivals = Arrivals::poisson;
   std::int64_t rows = 1;

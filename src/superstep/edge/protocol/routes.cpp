@@ -10,6 +10,8 @@
 #include "superstep/edge/protocol/infer_codec.h"
 #include "superstep/edge/protocol/live_page.h"
 #include "superstep/edge/protocol/metrics.h"
+#include "superstep/edge/protocol/openapi.h"
+#include "superstep/edge/protocol/path.h"
 #include "superstep/edge/protocol/status_page.h"
 
 namespace superstep::edge {
@@ -20,13 +22,6 @@ using nlohmann::json;
 using status::method_not_allowed, status::not_found, status::unavailable;
 
 HttpResponse json_response(const json& value) { return {.body = value.dump()}; }
-
-// The parts of a path: "v2/models/a/ready" is four.
-std::vector<std::string> parts_of(std::string_view path) {
-  while (path.starts_with('/')) path.remove_prefix(1);
-  while (path.ends_with('/')) path.remove_suffix(1);
-  return split(path, '/');
-}
 
 // --- what is read
 
@@ -153,9 +148,16 @@ std::optional<ModelPath> model_path(const std::vector<std::string>& parts) {
   return path;
 }
 
+// The protocol's paths, and those that orchestrators ask.
+bool is_liveness(std::string_view whole) {
+  return whole == "v2/health/live" || whole == "healthz" || whole == "livez";
+}
+bool is_readiness(std::string_view whole) { return whole == "v2/health/ready" || whole == "readyz"; }
+
 // Health is asked by machines that hold no token, and says nothing else.
 bool is_health(std::string_view path) {
-  return join(parts_of(path), "/") == "v2/health/live" || join(parts_of(path), "/") == "v2/health/ready";
+  const std::string whole = join(parts_of(path), "/");
+  return is_liveness(whole) || is_readiness(whole);
 }
 
 // What is posted to change what is served; `verb` empty: it is none.
@@ -236,10 +238,19 @@ HttpResponse Routes::live_picture(std::string_view name) {
   throw StatusError{not_found, fmt::format("there is no picture '{}'", name)};
 }
 
-HttpResponse Routes::read(std::string_view path) {
+HttpResponse Routes::page(const HttpRequest& request) {
+  return {.content_type = "text/html; charset=utf-8",
+          .body = status_page(repository_, {.host = request.host,
+                                            .secure = request.secure,
+                                            .needs_token = door_.tokens()->needs(Scope::infer)})};
+}
+
+HttpResponse Routes::read(const HttpRequest& request) {
+  const std::string_view path = request.path;
   const std::vector<std::string> parts = parts_of(path);
   const std::string whole = join(parts, "/");
-  if (whole.empty()) return {.content_type = "text/html; charset=utf-8", .body = status_page(repository_)};
+  if (whole.empty()) return page(request);
+  if (whole == "v2/openapi.json") return json_response(openapi(settings_.server_version));
   if (live_ && whole == "live") return {.content_type = "text/html; charset=utf-8", .body = live_page()};
   if (learner_ && whole == "learn") return json_response(learning_of(*learner_));
   if (live_ && whole == "live/state")
@@ -254,8 +265,8 @@ HttpResponse Routes::read(std::string_view path) {
     return json_response({{"name", "superstep"},
                           {"version", settings_.server_version},
                           {"extensions", {"binary_tensor_data", "model_repository", "statistics"}}});
-  if (whole == "v2/health/live") return json_response({{"live", true}});
-  if (whole == "v2/health/ready") {
+  if (is_liveness(whole)) return json_response({{"live", true}});
+  if (is_readiness(whole)) {
     const bool ready = repository_.is_ready();
     HttpResponse response = json_response({{"live", true}, {"ready", ready}});
     response.status = ready ? 200 : unavailable;
@@ -343,7 +354,7 @@ void Routes::infer(HttpRequest request, const Reply& reply) {
 }
 
 HttpResponse Routes::answer(const HttpRequest& request) {
-  if (request.method == "GET" || request.method == "HEAD") return read(request.path);
+  if (request.method == "GET" || request.method == "HEAD") return read(request);
   if (request.method == "POST") return change(request);
   throw StatusError{method_not_allowed, fmt::format("{} is not understood here", request.method)};
 }

@@ -45,7 +45,8 @@ class Routes {
 
  private:
   HttpResponse answer(const HttpRequest& request);
-  HttpResponse read(std::string_view path);
+  HttpResponse page(const HttpRequest& request);
+  HttpResponse read(const HttpRequest& request);
   HttpResponse live_picture(std::string_view name);
   HttpResponse model_read(std::string_view path);
   HttpResponse change(const HttpRequest& request);

@@ -38,6 +38,15 @@ class Durations {
   std::uint64_t count() const { return count_; }
   std::uint64_t nanoseconds() const { return nanoseconds_; }
 
+  // Seconds that a share of all are below: the edge above it. 0 where there are none.
+  double quantile(double share) const {
+    const double wanted = share * static_cast<double>(count_);
+    std::uint64_t below = 0;
+    for (std::size_t i = 0; i < edges; ++i)
+      if (below += counts_[i]; static_cast<double>(below) >= wanted && below > 0) return edge(i);
+    return count_ == 0 ? 0 : edge(edges - 1);
+  }
+
  private:
   std::array<std::uint64_t, edges + 1> counts_{};
   std::uint64_t count_ = 0, nanoseconds_ = 0;

@@ -31,7 +31,7 @@ struct DetectorSettings {
   std::string compression{};  // of pixels in stream2: "lz4" or "bslz4"; empty: none
   std::string series = "series";
   std::uint64_t frames = 0;
-  double rate = 1000;  // frames a second; 0: as fast as they are taken
+  double rate = 1000;  // frames per second; 0: as fast as they are taken
   Pace pace = Pace::constant;
   std::uint64_t burst = 64;  // frames of a burst; the rate stays the mean
   Faults faults;

@@ -44,7 +44,7 @@ class GradientExchange : public target::Exchange {
   void finish() override;
   void average_over_span(std::span<float> values) override;
 
-  // s, a value a step: waiting for another rank's gradients; the exchange itself, and what of it came after
+  // s, a value per step: waiting for another rank's gradients; the exchange itself, and what of it came after
   // the backward pass. Waiting for messages is part of the exchange: it cannot be told apart there.
   const std::vector<double>& waiting() const { return waiting_; }
   const std::vector<double>& communication() const { return communication_; }

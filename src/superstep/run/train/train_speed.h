@@ -12,7 +12,7 @@
 namespace superstep::run {
 
 struct SittingTimes {
-  std::int64_t batch = 0;                 // samples a step, of all ranks
+  std::int64_t batch = 0;                 // samples per step, of all ranks
   std::int64_t steps_an_epoch = 1;        // those of the first one are warm-up
   std::span<const double> step_seconds;   // of every step of the sitting; not empty
   double elapsed = 0, waited = 0;         // seconds: the whole sitting, and waiting for data in it

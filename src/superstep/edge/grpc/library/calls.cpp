@@ -7,6 +7,7 @@
 #include <optional>
 #include <string_view>
 
+#include "superstep/edge/grpc/facts.h"
 #include "superstep/edge/grpc/messages.h"
 #include "superstep/edge/http/message.h"
 
@@ -153,7 +154,8 @@ std::string server_ready(const CallSite& site, onnx::Bytes) {
   return encode_flag(site.inference.repository().is_ready());
 }
 std::string server_metadata(const CallSite& site, onnx::Bytes) {
-  return encode_server_metadata(site.settings.server_version, {});
+  return encode_server_metadata(site.settings.server_version,
+                                {"model_configuration", "model_repository", "statistics"});
 }
 std::string model_ready(const CallSite& site, onnx::Bytes message) {
   const ModelName name = decode_model_name(message);
@@ -164,6 +166,22 @@ std::string model_metadata(const CallSite& site, onnx::Bytes message) {
   const ModelName name = decode_model_name(message);
   const ModelService& model = site.inference.model(name.name);
   return encode_model_metadata(model, *Inference::version_of(model, name.version));
+}
+
+std::string model_config(const CallSite& site, onnx::Bytes message) {
+  const ModelName name = decode_model_name(message);
+  const ModelService& model = site.inference.model(name.name);
+  return encode_model_config(model, *Inference::version_of(model, name.version));
+}
+// Without a name of all.
+std::string model_statistics(const CallSite& site, onnx::Bytes message) {
+  const ModelName name = decode_model_name(message);
+  const ModelService* const model = name.name.empty() ? nullptr : &site.inference.model(name.name);
+  if (model && !name.version.empty()) Inference::version_of(*model, name.version);
+  return encode_model_statistics(site.inference.repository(), model);
+}
+std::string repository_index(const CallSite& site, onnx::Bytes message) {
+  return encode_repository_index(site.inference.repository(), decode_only_ready(message));
 }
 
 using AnswerAtOnce = std::string (*)(const CallSite& site, onnx::Bytes message);
@@ -346,9 +364,15 @@ grpc::ServerGenericBidiReactor* refused_by_token(const CallSite& site, Asker& as
 
 grpc::ServerGenericBidiReactor* InferenceCalls::CreateReactor(grpc::GenericCallbackServerContext* context) {
   ++begun_;
-  static const std::map<std::string_view, AnswerAtOnce> methods{
-      {"ServerLive", server_live}, {"ServerReady", server_ready},     {"ServerMetadata", server_metadata},
-      {"ModelReady", model_ready}, {"ModelMetadata", model_metadata}, {"ModelInfer", nullptr}};
+  static const std::map<std::string_view, AnswerAtOnce> methods{{"ServerLive", server_live},
+                                                                {"ServerReady", server_ready},
+                                                                {"ServerMetadata", server_metadata},
+                                                                {"ModelReady", model_ready},
+                                                                {"ModelMetadata", model_metadata},
+                                                                {"ModelConfig", model_config},
+                                                                {"ModelStatistics", model_statistics},
+                                                                {"RepositoryIndex", repository_index},
+                                                                {"ModelInfer", nullptr}};
   constexpr std::string_view service = "/inference.GRPCInferenceService/";
   const std::string& path = context->method();
   const std::string_view method =

@@ -15,7 +15,7 @@ namespace {
 
 // Whoever says no batch reports that of his best run (chosen).
 constexpr double usual_batch = 128;
-// What a metric makes of samples a second: what was reported; nothing: it is none.
+// What a metric makes of samples per second: what was reported; nothing: it is none.
 std::optional<std::string> kind_of_metric(const std::string& metric) {
   struct Known {
     const char *metric, *kind;

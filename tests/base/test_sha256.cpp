@@ -43,5 +43,22 @@ TEST(Sha256, IsTheSameByTheProcessorsInstructions) {
     ASSERT_EQ(digest(text.substr(0, size)), digest(text.substr(0, size), SIZE_MAX, true)) << size;
 }
 
+TEST(Sha256, GoesOnFromWhereItWasKept) {
+  std::string text;
+  for (int i = 0; i < 200; ++i) text += static_cast<char>(3 * i);
+  for (std::size_t size = 0; size <= text.size(); ++size) {
+    const auto bytes = std::as_bytes(std::span(text));
+    Sha256 first;
+    first.add(bytes.first(size));
+    auto next = Sha256::from_kept(first.kept());
+    ASSERT_TRUE(next.has_value());
+    next->add(bytes.subspan(size));
+    EXPECT_EQ(next->hexadecimal(), digest(text)) << size;
+  }
+  const std::string kept = Sha256().kept();
+  EXPECT_FALSE(Sha256::from_kept(kept.substr(1)));
+  EXPECT_FALSE(Sha256::from_kept("x" + kept.substr(1)));
+}
+
 }  // namespace
 }  // namespace superstep

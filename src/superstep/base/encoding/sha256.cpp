@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <charconv>
 #include <cstring>
 
 namespace superstep {
@@ -116,6 +117,33 @@ void Sha256::add(std::span<const std::byte> bytes) {
   }
   for (; bytes.size() >= block_bytes; bytes = bytes.subspan(block_bytes)) take(bytes.data());
   std::ranges::copy(bytes, rest_.begin());
+}
+
+std::string Sha256::kept() const {
+  std::string text;
+  for (const std::uint32_t word : state_) text += fmt::format("{:08x}", word);
+  text += fmt::format("{:016x}", bytes_);
+  for (const std::byte byte : rest_) text += fmt::format("{:02x}", static_cast<unsigned>(byte));
+  return text;
+}
+
+std::optional<Sha256> Sha256::from_kept(std::string_view kept) {
+  Sha256 sum;
+  if (kept.size() != 8 * sum.state_.size() + 16 + 2 * block_bytes) return std::nullopt;
+  bool good = true;
+  const auto take = [&](auto& number, std::size_t figures) {
+    const auto [end, code] = std::from_chars(kept.data(), kept.data() + figures, number, 16);
+    good = good && code == std::errc() && end == kept.data() + figures;
+    kept.remove_prefix(figures);
+  };
+  for (std::uint32_t& word : sum.state_) take(word, 8);
+  take(sum.bytes_, 16);
+  for (std::byte& byte : sum.rest_) {
+    std::uint8_t number = 0;
+    take(number, 2);
+    byte = static_cast<std::byte>(number);
+  }
+  return good ? std::optional(sum) : std::nullopt;
 }
 
 std::string Sha256::hexadecimal() {

@@ -4,8 +4,10 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 
 namespace superstep {
 
@@ -16,6 +18,11 @@ class Sha256 {
   void add(std::span<const std::byte> bytes);
   // The digest of all that was added, as 64 hexadecimal figures. Nothing is added after it.
   std::string hexadecimal();
+
+  // Where it stands, as hexadecimal figures, and one that goes on from there; nothing where `kept` is no such
+  // text.
+  std::string kept() const;
+  static std::optional<Sha256> from_kept(std::string_view kept);
 
  private:
   static constexpr std::size_t block_bytes = 64;

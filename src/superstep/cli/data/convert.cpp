@@ -15,6 +15,7 @@
 #include "superstep/cli/data/open_samples.h"
 #include "superstep/cli/shared/bytes_at.h"
 #include "superstep/cli/shared/outcome.h"
+#include "superstep/file/convert/file_states.h"
 #include "superstep/file/convert/sample_writer.h"
 #include "superstep/file/source/paths.h"
 
@@ -35,7 +36,7 @@ std::string examples() {
          "  superstep convert 'scans/*.npz' scans.tar               several files as one web data set\n"
          "  superstep convert patches.h5 patches.tfrecord --array patch --array ploc\n"
          "  superstep convert texts tokens.h5 --tokenizer gpt2/tokenizer.json --length 1024\n"
-         "OUT is read back and compared before it has its name. Ctrl-C stops and leaves no file.";
+         "OUT is read back and compared before it has its name. Ctrl-C stops; the same call goes on.";
 }
 
 bool lies_in(const fs::path& file, const fs::path& folder) {
@@ -44,6 +45,24 @@ bool lies_in(const fs::path& file, const fs::path& folder) {
                  outer = fs::weakly_canonical(fs::absolute(folder, none), none);
   const auto [in_outer, in_inner] = std::ranges::mismatch(outer, inner);
   return in_outer == outer.end() || (std::next(in_outer) == outer.end() && in_outer->empty());
+}
+
+// What the samples depend on, in words: the files as they are now, and the options.
+std::string resume_key(const Arguments& arguments) {
+  const SampleOptions& options = arguments.samples;
+  std::vector<std::filesystem::path> paths = data::named_paths(arguments.in);
+  if (!options.tokenizer.empty()) paths.emplace_back(options.tokenizer);
+  return nlohmann::json{{"version", SUPERSTEP_VERSION},
+                        {"in", fs::absolute(arguments.in).string()},
+                        {"files", data::state_of_files(paths)},
+                        {"for", options.workload},
+                        {"tokenizer", options.tokenizer},
+                        {"length", options.length},
+                        {"stride", options.stride},
+                        {"skip_broken", options.skip_broken},
+                        {"scale", options.scale},
+                        {"offset", options.offset}}
+      .dump();
 }
 
 // What is written in the place of what is read, or among it, would be read the next time.
@@ -71,12 +90,17 @@ nlohmann::json describe(const data::ConvertedArray& each) {
 void report(const Arguments& arguments, const data::Converted& done, double seconds) {
   const double bytes = bytes_at(arguments.request.out.string());
   nlohmann::json config{{"in", arguments.in}, {"form", done.form}, {"threads", thread_count()}};
-  record::Result result = command_result(
-      "convert", arguments.samples.workload, config,
-      {{.name = "samples", .value = static_cast<double>(done.samples)},
-       {.name = "throughput", .value = static_cast<double>(done.samples) / seconds, .unit = "samples/s"},
-       {.name = "elapsed", .value = seconds, .unit = "s"}});
-  result.details = {{"file", arguments.request.out.string()}, {"bytes", bytes}, {"notes", done.notes}};
+  record::Result result =
+      command_result("convert", arguments.samples.workload, config,
+                     {{.name = "samples", .value = static_cast<double>(done.samples)},
+                      {.name = "throughput",
+                       .value = static_cast<double>(done.samples - done.continued_from) / seconds,
+                       .unit = "samples/s"},
+                      {.name = "elapsed", .value = seconds, .unit = "s"}});
+  result.details = {{"file", arguments.request.out.string()},
+                    {"bytes", bytes},
+                    {"notes", done.notes},
+                    {"continued_from", done.continued_from}};
   for (const data::ConvertedArray& each : done.arrays) result.details["arrays"].push_back(describe(each));
   write_result(std::move(result));
   if (common().quiet) return;
@@ -86,6 +110,9 @@ void report(const Arguments& arguments, const data::Converted& done, double seco
                    each.sha256.substr(0, 16)});
   fmt::print("{}", table.to_string());
   for (const std::string& note : done.notes) fmt::print("{}\n", printable(note));
+  if (done.continued_from > 0)
+    fmt::print("gone on with behind {} samples that a stopped call had written\n",
+               format_count(static_cast<double>(done.continued_from)));
   fmt::print("{}: {} samples, {}, in {}; read back: the same\n", arguments.request.out.string(),
              format_count(static_cast<double>(done.samples)), format_bytes(bytes), format_seconds(seconds));
 }
@@ -95,10 +122,12 @@ void convert(const Arguments& arguments) {
   // Refused before anything is read.
   data::require_replaceable(arguments.request.out,
                             data::find_writer_form(arguments.request.form, arguments.request.out));
+  data::ConvertRequest request = arguments.request;
+  request.resume_key = resume_key(arguments);
   const auto source = open_samples(arguments.in, arguments.samples);
   ThreadPool pool(thread_count());
   const Stopwatch watch;
-  const data::Converted done = data::convert_samples(*source, arguments.request, pool);
+  const data::Converted done = data::convert_samples(*source, request, pool);
   report(arguments, done, watch.seconds());
 }
 

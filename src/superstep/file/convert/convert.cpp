@@ -1,21 +1,22 @@
 #include "superstep/file/convert/convert.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <functional>
 #include <numeric>
+#include <optional>
 
 #include "superstep/base/encoding/sha256.h"
 #include "superstep/base/error.h"
 #include "superstep/base/printable.h"
 #include "superstep/base/progress.h"
+#include "superstep/base/stopwatch.h"
 #include "superstep/base/system/free_memory.h"
+#include "superstep/base/system/interrupt.h"
 #include "superstep/base/system/interrupt_check.h"
-#include "superstep/base/system/partial_files.h"
 #include "superstep/base/text.h"
+#include "superstep/file/convert/conversion_folder.h"
 #include "superstep/file/convert/sample_writer.h"
 #include "superstep/file/source/forms.h"
 #include "superstep/file/source/joined_source.h"
@@ -25,51 +26,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Read, packed and written at a time: chosen, so that every thread has some samples of a megabyte each.
-constexpr std::size_t block_bytes = 32 << 20;
 constexpr std::int64_t most_rows = 1 << 16;  // of a block of small samples: chosen
 
-// The file, or folder, before it has its name.
-class Unfinished {
- public:
-  explicit Unfinished(const fs::path& out) : out_(out), path_(partial_name(out)) {}
-  ~Unfinished() {
-    std::error_code none;
-    fs::remove_all(path_, none);
-  }
-  Unfinished(const Unfinished&) = delete;
-  Unfinished& operator=(const Unfinished&) = delete;
-
-  const fs::path& path() const { return path_; }
-  void put_in_place() const {
-    std::error_code none;
-    const bool folder = fs::is_directory(path_, none);
-    const int file = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC);
-    const bool on_disk = file >= 0 && (folder ? ::syncfs(file) : ::fsync(file)) == 0;
-    if (file >= 0) ::close(file);
-    // A folder takes the place of an empty one alone.
-    if (folder && on_disk && fs::is_directory(out_, none)) {
-      const fs::path before = partial_name(out_);
-      fs::rename(out_, before, none);
-      const bool placed = !none && ::rename(path_.c_str(), out_.c_str()) == 0;
-      if (!placed && !none) fs::rename(before, out_, none);
-      if (placed) fs::remove_all(before, none);
-      if (placed) return;
-    }
-    if (!on_disk || ::rename(path_.c_str(), out_.c_str()) != 0)
-      throw Error(ErrorCode::io, "could not be put in place: is the disk full?", out_.string());
-  }
-
- private:
-  fs::path out_, path_;
-};
-
-// An array of the source, what it is called in the file, and what its elements were.
+// An array of the source, and what it is called in the file.
 struct Part {
   std::size_t position = 0;  // in the source's arrays
   SourceArray array;
   std::string name;
-  std::string sha256;
 };
 
 // Rows of several arrays as they are in the source: the samples' together, others one by one.
@@ -94,7 +57,7 @@ std::string stored_name(const std::string& name, const WriterForm& form) {
 
 void add_part(Plan& plan, const SampleSource& source, std::size_t position, const WriterForm& form) {
   const SourceArray& array = source.arrays()[position];
-  Part part{position, array, stored_name(array.name, form), {}};
+  Part part{position, array, stored_name(array.name, form)};
   const auto is_taken = [&](const Part& other) { return other.name == part.name; };
   const bool taken = std::ranges::any_of(plan.parts, is_taken);
   const std::string why =
@@ -179,14 +142,65 @@ std::vector<Tensor> read_block(const SampleSource& source, const std::vector<std
   return block;
 }
 
-using TakeBlock = std::function<void(const Group& group, std::vector<Tensor> block)>;
+// What a conversion has and where it stands; saved now and then, so that the same call goes on.
+class Work {
+ public:
+  Work(const ConvertRequest& request, ConversionFolder& folder, std::int64_t samples)
+      : request_(request), folder_(folder), samples_(samples), wait_(request.save_seconds) {
+    if (folder.keeps()) hold_.emplace("a block of samples is finished first");
+  }
 
-// All blocks of all groups in their order. `positions`: of the parts, in `source`.
+  ConversionState state;
+  SampleWriter* writer = nullptr;  // while there is something to write
+
+  void after_block() {
+    const bool stop = folder_.keeps() && interrupted();
+    if (stop || (folder_.keeps() && since_.seconds() >= wait_)) save();
+    if (stop)
+      throw Error(
+          ErrorCode::interrupted, how_far(), request_.out.string(),
+          fmt::format("the same call goes on there; {} holds what was written", folder_.path().string()));
+    check_.throw_if_due(request_.out.string());
+  }
+
+  void save() {
+    const Stopwatch cost;
+    if (writer && folder_.keeps()) state.mark = writer->mark();
+    folder_.save(state);
+    constexpr double share = 0.05;  // of the time, at most, goes into waiting for the disk: chosen
+    wait_ = std::max(request_.save_seconds, cost.seconds() / share);
+    since_ = Stopwatch();
+  }
+
+ private:
+  std::string how_far() const {
+    if (state.checking) return "all samples are written, and were being read back";
+    const std::int64_t written = state.group == 0 ? state.row : samples_;
+    return fmt::format("{} of {} samples are written", format_count(static_cast<double>(written)),
+                       format_count(static_cast<double>(samples_)));
+  }
+
+  const ConvertRequest& request_;
+  ConversionFolder& folder_;
+  std::int64_t samples_;
+  double wait_;
+  Stopwatch since_;
+  InterruptCheck check_;
+  std::optional<HoldEnd> hold_;
+};
+
+using TakeBlock = std::function<void(std::size_t group, std::vector<Tensor> block)>;
+
+// The blocks of all groups in their order, from where the work stands. `positions`: of the parts, in
+// `source`.
 void for_blocks(const SampleSource& source, const Plan& plan, const std::vector<std::size_t>& positions,
-                const char* words, ThreadPool& pool, const TakeBlock& take) {
-  Progress progress(words, static_cast<double>(plan.samples), "samples");
-  InterruptCheck stop;
-  for (const Group& group : plan.groups) {
+                std::size_t block_bytes, Work& work, ThreadPool& pool, const TakeBlock& take) {
+  ConversionState& at = work.state;
+  const auto all = static_cast<double>(plan.samples);
+  Progress progress(at.checking ? "checking" : "converting", all, "samples",
+                    at.group == 0 ? static_cast<double>(at.row) : all);
+  for (; at.group < plan.groups.size(); ++at.group, at.row = 0) {
+    const Group& group = plan.groups[at.group];
     if (group.parts.empty()) continue;
     std::size_t row_bytes = 1;
     std::vector<std::size_t> of_group;
@@ -198,28 +212,35 @@ void for_blocks(const SampleSource& source, const Plan& plan, const std::vector<
     const std::int64_t step = std::min(fitting, most_rows);
     require_memory(static_cast<double>(row_bytes) * static_cast<double>(std::min(step, group.rows)),
                    source.place(of_group.front(), 0));
-    for (std::int64_t first = 0; first < group.rows; first += step) {
-      const std::int64_t count = std::min(step, group.rows - first);
-      take(group, read_block(source, of_group, first, count, pool));
-      if (&group == &plan.groups.front()) progress.update(static_cast<double>(first + count));
-      stop.throw_if_due(source.place(of_group.front(), 0));
+    while (at.row < group.rows) {
+      const std::int64_t count = std::min(step, group.rows - at.row);
+      take(at.group, read_block(source, of_group, at.row, count, pool));
+      at.row += count;
+      if (at.group == 0) progress.update(static_cast<double>(at.row));
+      work.after_block();
     }
   }
 }
 
-void write_samples(const SampleSource& source, Plan& plan, SampleWriter& writer, ThreadPool& pool) {
-  std::vector<Sha256> sums(plan.parts.size());
+void write_samples(const SampleSource& source, const Plan& plan, std::size_t block_bytes, Work& work,
+                   ThreadPool& pool) {
   std::vector<std::size_t> positions;
   for (const Part& part : plan.parts) positions.push_back(part.position);
-  for_blocks(source, plan, positions, "converting", pool, [&](const Group& group, std::vector<Tensor> block) {
-    for (std::size_t i = 0; i < block.size(); ++i)
-      sums[group.parts[i]].add({std::as_const(block[i]).bytes(), block[i].byte_count()});
-    if (&group == &plan.groups.front()) return writer.write(block, pool);
-    const SourceArray& array = plan.parts[group.parts[0]].array;
-    writer.write_shared(group.parts[0], array.single ? block[0].reshaped(array.row) : block[0]);
-  });
-  writer.close();
-  for (std::size_t i = 0; i < plan.parts.size(); ++i) plan.parts[i].sha256 = sums[i].hexadecimal();
+  for_blocks(
+      source, plan, positions, block_bytes, work, pool, [&](std::size_t at, std::vector<Tensor> block) {
+        const Group& group = plan.groups[at];
+        for (std::size_t i = 0; i < block.size(); ++i)
+          work.state.sums[group.parts[i]].add({std::as_const(block[i]).bytes(), block[i].byte_count()});
+        if (at == 0) return work.writer->write(block, pool);
+        const SourceArray& array = plan.parts[group.parts[0]].array;
+        work.writer->write_shared(group.parts[0], array.single ? block[0].reshaped(array.row) : block[0]);
+      });
+  work.writer->close();
+  ConversionState written{.checking = true, .sums = std::vector<Sha256>(plan.parts.size())};
+  for (Sha256& sum : work.state.sums) written.written.push_back(sum.hexadecimal());
+  work.state = std::move(written);
+  work.writer = nullptr;
+  work.save();
 }
 
 [[noreturn]] void refuse_difference(const Part& part, const fs::path& out, const std::string& words) {
@@ -239,14 +260,14 @@ SourceRequest as_written(const Plan& plan) {
   return request;
 }
 
-void check(const fs::path& file, const Plan& plan, const WriterForm& form, const fs::path& out,
-           ThreadPool& pool) {
+void check(const fs::path& file, const Plan& plan, const WriterForm& form, const ConvertRequest& request,
+           Work& work, ThreadPool& pool) {
+  const fs::path& out = request.out;
   const auto forms = source_forms();
   const auto reader =
       std::ranges::find(forms, std::string_view(form.read_as ? form.read_as : form.name), &SourceForm::name);
   const auto written = reader->open(file, as_written(plan));
   std::vector<std::size_t> positions;
-  std::vector<Sha256> sums(plan.parts.size());
   for (const Part& part : plan.parts) {
     positions.push_back(find_array(*written, part.name));
     if (positions.back() == written->arrays().size()) refuse_difference(part, out, "it is not there");
@@ -254,14 +275,16 @@ void check(const fs::path& file, const Plan& plan, const WriterForm& form, const
     if (found.rows != part.array.rows || found.row != part.array.row)
       refuse_difference(part, out, fmt::format("its shape is {}", to_string(found.shape())));
   }
-  for_blocks(*written, plan, positions, "checking", pool, [&](const Group& group, std::vector<Tensor> block) {
+  const auto add = [&](std::size_t group, std::vector<Tensor> block) {
     for (std::size_t i = 0; i < block.size(); ++i) {
-      const Tensor same = block[i].converted(plan.parts[group.parts[i]].array.type);
-      sums[group.parts[i]].add({same.bytes(), same.byte_count()});
+      const std::size_t part = plan.groups[group].parts[i];
+      const Tensor same = block[i].converted(plan.parts[part].array.type);
+      work.state.sums[part].add({same.bytes(), same.byte_count()});
     }
-  });
+  };
+  for_blocks(*written, plan, positions, request.block_bytes, work, pool, add);
   for (std::size_t i = 0; i < plan.parts.size(); ++i)
-    if (sums[i].hexadecimal() != plan.parts[i].sha256)
+    if (work.state.sums[i].hexadecimal() != work.state.written[i])
       refuse_difference(plan.parts[i], out, "its elements are others");
 }
 
@@ -284,6 +307,67 @@ std::vector<std::string> notes_on(const SampleSource& source, const Plan& plan, 
   return notes;
 }
 
+// All that the bytes of the file depend on, and how they are made: blocks are groups of rows in Parquet.
+std::string key_of(const ConvertRequest& request, const Plan& plan, const WriterForm& form) {
+  if (request.resume_key.empty()) return {};
+  constexpr int version = 1;  // of what is kept
+  std::string key = fmt::format("{} {} {} {} {}\n", version, form.name, plan.samples, request.block_bytes,
+                                request.resume_key);
+  for (const Part& part : plan.parts)
+    key += fmt::format("{} {} {} {} {}\n", part.name, name_of(part.array.type), to_string(part.array.shape()),
+                       part.array.single, join(part.array.classes, "\n"));
+  Sha256 sum;
+  sum.add(std::as_bytes(std::span(key)));
+  return sum.hexadecimal();
+}
+
+// One that goes on where the folder says, or, where that is not there any more, begins.
+std::unique_ptr<SampleWriter> open_writer(const ConvertRequest& request, const Plan& plan,
+                                          const WriterForm& form, ConversionFolder& folder,
+                                          ConversionState& state) {
+  std::vector<SourceArray> arrays;
+  for (const Part& part : plan.parts) {
+    arrays.push_back(part.array);
+    arrays.back().name = part.name;
+  }
+  const std::string shown = request.out.string();
+  state = {.sums = std::vector<Sha256>(plan.parts.size())};
+  if (folder.left()) try {
+      auto writer = form.open({folder.data(), shown, folder.left()->mark}, arrays, plan.samples);
+      state = *folder.left();
+      return writer;
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::bad_file) throw;
+      folder.begin_again();
+    }
+  return form.open({folder.data(), shown, ""}, std::move(arrays), plan.samples);
+}
+
+Converted converted(const SampleSource& source, const ConvertRequest& request, const Plan& plan,
+                    const WriterForm& form, ConversionFolder& folder, ThreadPool& pool) {
+  Work work(request, folder, plan.samples);
+  if (folder.left() && folder.left()->checking && !fs::exists(folder.data())) folder.begin_again();
+  Converted done{.form = form.name, .samples = plan.samples, .notes = notes_on(source, plan, form)};
+  if (folder.left() && folder.left()->checking) {
+    work.state = *folder.left();
+    done.continued_from = plan.samples;
+  } else {
+    const auto writer = open_writer(request, plan, form, folder, work.state);
+    work.writer = writer.get();
+    done.continued_from = work.state.group == 0 ? work.state.row : plan.samples;
+    write_samples(source, plan, request.block_bytes, work, pool);
+  }
+  check(folder.data(), plan, form, request, work, pool);
+  folder.put_in_place();
+  folder.drop();
+  if (folder.began_again())
+    done.notes.emplace_back(
+        "what a stopped call with other options, or of other files, had written was begun again");
+  for (std::size_t i = 0; i < plan.parts.size(); ++i)
+    done.arrays.push_back({plan.parts[i].array, plan.parts[i].name, work.state.written[i]});
+  return done;
+}
+
 }  // namespace
 
 void require_replaceable(const fs::path& out, const WriterForm& form) {
@@ -301,20 +385,17 @@ void require_replaceable(const fs::path& out, const WriterForm& form) {
 Converted convert_samples(const SampleSource& source, const ConvertRequest& request, ThreadPool& pool) {
   const WriterForm& form = find_writer_form(request.form, request.out);
   require_replaceable(request.out, form);
-  Plan plan = plan_of(source, request, form);
-  const Unfinished unfinished(request.out);
-  std::vector<SourceArray> arrays;
-  for (const Part& part : plan.parts) {
-    arrays.push_back(part.array);
-    arrays.back().name = part.name;
+  const Plan plan = plan_of(source, request, form);
+  ConversionFolder folder(request.out, key_of(request, plan, form));
+  try {
+    return converted(source, request, plan, form, folder, pool);
+  } catch (const Error& error) {
+    // A full disk can be given room, a system memory, and then there is something to go on with.
+    const bool of_use = error.code() == ErrorCode::interrupted || error.code() == ErrorCode::io ||
+                        error.code() == ErrorCode::out_of_memory;
+    if (!of_use) folder.drop();
+    throw;
   }
-  write_samples(source, plan, *form.open(unfinished.path(), std::move(arrays), plan.samples), pool);
-  check(unfinished.path(), plan, form, request.out, pool);
-  unfinished.put_in_place();
-  Converted converted{.form = form.name, .samples = plan.samples, .notes = notes_on(source, plan, form)};
-  for (Part& part : plan.parts)
-    converted.arrays.push_back({std::move(part.array), std::move(part.name), std::move(part.sha256)});
-  return converted;
 }
 
 }  // namespace superstep::data

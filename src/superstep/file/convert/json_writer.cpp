@@ -75,9 +75,9 @@ class JsonWriter : public RecordWriter {
 
 }  // namespace
 
-std::unique_ptr<SampleWriter> open_json_samples(const std::filesystem::path& path, SampleArraysToWrite arrays,
+std::unique_ptr<SampleWriter> open_json_samples(const WriterPlace& place, SampleArraysToWrite arrays,
                                                 std::int64_t) {
-  return std::make_unique<JsonWriter>(path, std::move(arrays));
+  return std::make_unique<JsonWriter>(place, std::move(arrays));
 }
 
 }  // namespace superstep::data

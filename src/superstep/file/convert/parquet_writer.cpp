@@ -10,11 +10,11 @@
 #include <bit>
 #include <cstring>
 
+#include "superstep/base/encoding/base64.h"
 #include "superstep/base/error.h"
 #include "superstep/file/columns/list_rows.h"
 #include "superstep/file/columns/thrift_writer.h"
 #include "superstep/file/convert/record_writer.h"
-#include "superstep/file/streamed_file.h"
 
 namespace superstep::data {
 namespace {
@@ -204,9 +204,10 @@ Page page_of(const Tensor& rows, const SourceArray& array) {
 
 class ParquetWriter : public SampleWriter {
  public:
-  ParquetWriter(const std::filesystem::path& path, SampleArraysToWrite arrays)
-      : file_(path), arrays_(std::move(arrays)) {
-    put("PAR1");
+  ParquetWriter(const WriterPlace& place, SampleArraysToWrite arrays)
+      : ParquetWriter(place, std::move(arrays),
+                      place.mark.empty() ? nlohmann::json::object() : read_mark(place)) {
+    if (file_.length() == 0) put("PAR1");
   }
 
   // A group of rows.
@@ -216,7 +217,7 @@ class ParquetWriter : public SampleWriter {
     std::int64_t bytes_of_group = 0;
     for (std::size_t i = 0; i < arrays_.size(); ++i)
       chunks += ThriftWriter()
-                    .integer(2, at_, true)
+                    .integer(2, at(), true)
                     .structure(3, chunk(samples[i], arrays_[i], bytes_of_group, pool))
                     .end();
     groups_ += ThriftWriter()
@@ -244,14 +245,30 @@ class ParquetWriter : public SampleWriter {
     const auto size = static_cast<std::uint32_t>(footer.size());
     put({reinterpret_cast<const char*>(&size), sizeof size});
     put("PAR1");
-    file_.close();
+  }
+
+  std::string mark() override {
+    file_.sync();
+    return nlohmann::json{{"bytes", file_.length()},
+                          {"rows", rows_},
+                          {"group_count", group_count_},
+                          {"groups", base64_encode(std::as_bytes(std::span(groups_)))}}
+        .dump();
   }
 
  private:
-  void put(std::string_view text) {
-    file_.write(text);
-    at_ += static_cast<std::int64_t>(text.size());
+  ParquetWriter(const WriterPlace& place, SampleArraysToWrite arrays, const nlohmann::json& mark)
+      : file_(place.path, place.shown, mark.value("bytes", std::uint64_t{0})),
+        arrays_(std::move(arrays)),
+        group_count_(mark.value("group_count", std::size_t{0})),
+        rows_(mark.value("rows", std::int64_t{0})) {
+    const auto groups = base64_decode(mark.value("groups", std::string()));
+    if (!groups) throw Error(ErrorCode::bad_file, "is not what was left to go on with", place.shown);
+    groups_.assign(reinterpret_cast<const char*>(groups->data()), groups->size());
   }
+
+  void put(std::string_view text) { file_.write(text); }
+  std::int64_t at() const { return static_cast<std::int64_t>(file_.length()); }
 
   // The pages of one column, made by all threads; what says where they are.
   std::string chunk(const Tensor& rows, const SourceArray& array, std::int64_t& bytes_of_group,
@@ -268,7 +285,7 @@ class ParquetWriter : public SampleWriter {
                   own.byte_count());
       pages[static_cast<std::size_t>(i)] = page_of(own, array);
     });
-    const std::int64_t begin = at_;
+    const std::int64_t begin = at();
     std::int64_t values = 0, unpacked = 0;
     for (const Page& page : pages) {
       put(page.bytes);
@@ -284,23 +301,23 @@ class ParquetWriter : public SampleWriter {
         .integer(4, codec)
         .integer(5, values, true)
         .integer(6, unpacked, true)
-        .integer(7, at_ - begin, true)
+        .integer(7, at() - begin, true)
         .integer(9, begin, true)
         .end();
   }
 
-  StreamedFile file_;
+  OutputFile file_;
   SampleArraysToWrite arrays_;
   std::string groups_;
   std::size_t group_count_ = 0;
-  std::int64_t at_ = 0, rows_ = 0;
+  std::int64_t rows_ = 0;
 };
 
 }  // namespace
 
-std::unique_ptr<SampleWriter> open_parquet_samples(const std::filesystem::path& path,
-                                                   SampleArraysToWrite arrays, std::int64_t) {
-  return std::make_unique<ParquetWriter>(path, std::move(arrays));
+std::unique_ptr<SampleWriter> open_parquet_samples(const WriterPlace& place, SampleArraysToWrite arrays,
+                                                   std::int64_t) {
+  return std::make_unique<ParquetWriter>(place, std::move(arrays));
 }
 
 }  // namespace superstep::data

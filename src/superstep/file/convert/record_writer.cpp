@@ -4,6 +4,7 @@
 #include <png.h>
 
 #include <cstring>
+#include <utility>
 
 #include "superstep/base/error.h"
 #include "superstep/base/printable.h"
@@ -21,6 +22,18 @@ Tensor row_of(const Tensor& rows, std::int64_t row, const SourceArray& array) {
 
 }  // namespace
 
+RecordWriter::RecordWriter(const WriterPlace& place, SampleArraysToWrite arrays)
+    : shown_(place.shown),
+      file_(place.path, place.shown,
+            place.mark.empty() ? 0 : read_mark(place).value("bytes", std::uint64_t{0})),
+      arrays_(std::move(arrays)),
+      rows_(place.mark.empty() ? 0 : read_mark(place).value("rows", std::int64_t{0})) {}
+
+std::string RecordWriter::mark() {
+  file_.sync();
+  return nlohmann::json{{"bytes", file_.length()}, {"rows", rows_}}.dump();
+}
+
 void RecordWriter::write(std::span<const Tensor> samples, ThreadPool& pool) {
   const std::int64_t count = samples.front().shape()[0];
   std::vector<std::string> records(static_cast<std::size_t>(count));
@@ -29,17 +42,20 @@ void RecordWriter::write(std::span<const Tensor> samples, ThreadPool& pool) {
     for (std::size_t i = 0; i < arrays_.size(); ++i) values.push_back(row_of(samples[i], row, arrays_[i]));
     records[static_cast<std::size_t>(row)] = encode(rows_ + row, values);
   });
-  for (const std::string& record : records) file_.write(record);
+  constexpr std::size_t together = 1 << 20;  // bytes of small records a call: chosen
+  std::string several;
+  for (const std::string& record : records) {
+    several += record;
+    if (several.size() >= together) file_.write(std::exchange(several, {}));
+  }
+  file_.write(several);
   rows_ += count;
 }
 
-void RecordWriter::close() {
-  file_.write(end());
-  file_.close();
-}
+void RecordWriter::close() { file_.write(end()); }
 
 std::string RecordWriter::place(std::int64_t row, std::size_t array) const {
-  return fmt::format("{}: sample {}, array '{}'", path_.string(), row + 1, printable(arrays_[array].name));
+  return fmt::format("{}: sample {}, array '{}'", shown_, row + 1, printable(arrays_[array].name));
 }
 
 std::string png_of(const Tensor& picture) {

@@ -4,18 +4,18 @@
 #include <string>
 #include <vector>
 
+#include "superstep/file/convert/output_file.h"
 #include "superstep/file/convert/writer_forms.h"
-#include "superstep/file/streamed_file.h"
 
 namespace superstep::data {
 
 class RecordWriter : public SampleWriter {
  public:
-  RecordWriter(const std::filesystem::path& path, SampleArraysToWrite arrays)
-      : path_(path), file_(path), arrays_(std::move(arrays)) {}
+  RecordWriter(const WriterPlace& place, SampleArraysToWrite arrays);
 
   void write(std::span<const Tensor> samples, ThreadPool& pool) override;
   void close() override;
+  std::string mark() override;
 
  protected:
   // The record of sample `row`; `values` are its arrays' rows. Thread-safe.
@@ -26,8 +26,8 @@ class RecordWriter : public SampleWriter {
   std::string place(std::int64_t row, std::size_t array) const;
 
  private:
-  std::filesystem::path path_;
-  StreamedFile file_;
+  std::string shown_;
+  OutputFile file_;
   SampleArraysToWrite arrays_;
   std::int64_t rows_ = 0;
 };

@@ -13,8 +13,15 @@
 
 namespace superstep::data {
 
-// Writes to a temporary file beside its path, which close() puts in place. One that is destroyed before that
-// leaves nothing behind. Throws Error (io, unsupported) naming the file, the sample and the array.
+// Where a writer writes, and from where on.
+struct WriterPlace {
+  std::filesystem::path path;  // a file or folder of its own
+  std::string shown;           // how errors name it
+  std::string mark;            // of the writer that stopped there; empty: from the beginning
+};
+
+// Writes to its path, which close() makes whole. Throws Error (io, unsupported) naming the file, the sample
+// and the array.
 class SampleWriter {
  public:
   virtual ~SampleWriter() = default;
@@ -23,6 +30,9 @@ class SampleWriter {
   // The rows of another array that come next, of a single value itself; of forms that hold such.
   virtual void write_shared(std::size_t array, const Tensor& rows);
   virtual void close() = 0;
+  // What another one goes on with after the samples that were written so far, whatever became of this one;
+  // they are on the disk then. The file is the same in every byte as if it had not been stopped.
+  virtual std::string mark() = 0;
 };
 
 struct WriterForm {
@@ -33,8 +43,9 @@ struct WriterForm {
   bool holds_shapes;  // else arrays are flat lists, except for pictures
   // Why it cannot hold an array; empty: it can.
   std::string (*why_not)(const SourceArray& array);
-  // `arrays`, named as they are in the file; those of `samples` rows have a row a sample.
-  std::unique_ptr<SampleWriter> (*open)(const std::filesystem::path& path, std::vector<SourceArray> arrays,
+  // `arrays`, named as they are in the file; those of `samples` rows have a row a sample. Throws Error
+  // (bad_file) where what is there is not what the mark says.
+  std::unique_ptr<SampleWriter> (*open)(const WriterPlace& place, std::vector<SourceArray> arrays,
                                         std::int64_t samples);
   const char* read_as = nullptr;  // the form that reads it, where that has another name
   bool folder = false;            // what is written is a folder

@@ -79,9 +79,9 @@ class TarWriter : public RecordWriter {
 
 }  // namespace
 
-std::unique_ptr<SampleWriter> open_tar_samples(const std::filesystem::path& path, SampleArraysToWrite arrays,
+std::unique_ptr<SampleWriter> open_tar_samples(const WriterPlace& place, SampleArraysToWrite arrays,
                                                std::int64_t) {
-  return std::make_unique<TarWriter>(path, std::move(arrays));
+  return std::make_unique<TarWriter>(place, std::move(arrays));
 }
 
 }  // namespace superstep::data

@@ -56,9 +56,9 @@ class TfRecordWriter : public RecordWriter {
 
 }  // namespace
 
-std::unique_ptr<SampleWriter> open_tfrecord_samples(const std::filesystem::path& path,
-                                                    SampleArraysToWrite arrays, std::int64_t) {
-  return std::make_unique<TfRecordWriter>(path, std::move(arrays));
+std::unique_ptr<SampleWriter> open_tfrecord_samples(const WriterPlace& place, SampleArraysToWrite arrays,
+                                                    std::int64_t) {
+  return std::make_unique<TfRecordWriter>(place, std::move(arrays));
 }
 
 }  // namespace superstep::data

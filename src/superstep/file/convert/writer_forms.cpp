@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "superstep/base/error.h"
+#include "superstep/base/json.h"
 #include "superstep/base/text.h"
 #include "superstep/file/form.h"
 
@@ -77,6 +78,12 @@ std::string ending_of(const std::filesystem::path& path) {
 }
 
 }  // namespace
+
+nlohmann::json read_mark(const WriterPlace& place) {
+  nlohmann::json mark = parse_json(place.mark);
+  if (!mark.is_object()) throw Error(ErrorCode::bad_file, "is not what was left to go on with", place.shown);
+  return mark;
+}
 
 void SampleWriter::write_shared(std::size_t, const Tensor&) {
   throw Error(ErrorCode::internal, "this form holds samples alone");

@@ -1,6 +1,8 @@
 // Zarr stores, versions 2 and 3: a folder per array, its rows in chunks of about a megabyte that have all of
 // the other axes, packed by zstd where this program has it, else by gzip.
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <unistd.h>
 #include <zlib.h>
 #ifdef SUPERSTEP_ZSTD
 #include <zstd.h>
@@ -10,6 +12,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "superstep/base/encoding/base64.h"
 #include "superstep/base/error.h"
 #include "superstep/file/convert/writer_forms.h"
 #include "superstep/file/npy.h"
@@ -88,14 +91,25 @@ json zero_of(ElementType type) {
 // An array's folder, and the rows that do not fill a chunk yet.
 class ChunkedArray {
  public:
-  ChunkedArray(const fs::path& store, const SourceArray& array, int version)
+  // `mark`: of one that stopped; null: the first.
+  ChunkedArray(const fs::path& store, const SourceArray& array, int version, const json& mark)
       : folder_(store / array.name), array_(array), version_(version) {
     const auto row = std::max<std::size_t>(1, array.row_bytes());
     rows_ = std::clamp<std::int64_t>(static_cast<std::int64_t>(chunk_bytes / row), 1,
                                      std::max<std::int64_t>(1, array.rows));
-    fs::create_directories(folder_);
-    write_metadata();
+    if (mark.is_null()) {
+      fs::create_directories(folder_);
+      write_metadata();
+      return;
+    }
+    written_ = mark.value("chunks", std::int64_t{0});
+    const auto waiting = base64_decode(mark.value("waiting", std::string()));
+    if (!waiting || !fs::is_directory(folder_))
+      throw Error(ErrorCode::bad_file, "is not what was left to go on with", folder_.string());
+    waiting_ = *waiting;
   }
+
+  json mark() const { return {{"chunks", written_}, {"waiting", base64_encode(waiting_)}}; }
 
   // Whole chunks are packed and written by all threads.
   void append(const Tensor& rows, ThreadPool* pool) {
@@ -179,12 +193,20 @@ class ChunkedArray {
 
 class ZarrWriter : public SampleWriter {
  public:
-  ZarrWriter(const fs::path& path, const SampleArraysToWrite& arrays, std::int64_t samples, int version) {
-    fs::create_directories(path);
-    for (const SourceArray& array : arrays) {
-      write_groups(path, fs::path(array.name), version);
+  ZarrWriter(const WriterPlace& place, const SampleArraysToWrite& arrays, std::int64_t samples, int version)
+      : path_(place.path), shown_(place.shown) {
+    json marks(arrays.size(), nullptr);
+    if (place.mark.empty())
+      fs::create_directories(path_);
+    else
+      marks = read_mark(place).value("arrays", json::array());
+    if (!marks.is_array() || marks.size() != arrays.size())
+      throw Error(ErrorCode::bad_file, "is not what was left to go on with", shown_);
+    for (std::size_t i = 0; i < arrays.size(); ++i) {
+      const SourceArray& array = arrays[i];
+      if (place.mark.empty()) write_groups(path_, fs::path(array.name), version);
       is_sample_.push_back(!array.single && array.rows == samples);
-      arrays_.emplace_back(path, array, version);
+      arrays_.emplace_back(path_, array, version, marks[i]);
     }
   }
 
@@ -196,6 +218,16 @@ class ZarrWriter : public SampleWriter {
   void write_shared(std::size_t array, const Tensor& rows) override { arrays_[array].append(rows, nullptr); }
   void close() override {
     for (ChunkedArray& array : arrays_) array.finish();
+  }
+  std::string mark() override {
+    // Thousands of files: the file system as a whole is asked.
+    const int folder = ::open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    const bool on_disk = folder >= 0 && ::syncfs(folder) == 0;
+    if (folder >= 0) ::close(folder);
+    if (!on_disk) throw Error(ErrorCode::io, "cannot be written to the disk", shown_);
+    json marks = json::array();
+    for (const ChunkedArray& array : arrays_) marks.push_back(array.mark());
+    return json{{"arrays", marks}}.dump();
   }
 
  private:
@@ -212,20 +244,22 @@ class ZarrWriter : public SampleWriter {
     }
   }
 
+  fs::path path_;
+  std::string shown_;
   std::vector<bool> is_sample_;
   std::vector<ChunkedArray> arrays_;
 };
 
 }  // namespace
 
-std::unique_ptr<SampleWriter> open_zarr2_samples(const fs::path& path, SampleArraysToWrite arrays,
+std::unique_ptr<SampleWriter> open_zarr2_samples(const WriterPlace& place, SampleArraysToWrite arrays,
                                                  std::int64_t samples) {
-  return std::make_unique<ZarrWriter>(path, arrays, samples, 2);
+  return std::make_unique<ZarrWriter>(place, arrays, samples, 2);
 }
 
-std::unique_ptr<SampleWriter> open_zarr3_samples(const fs::path& path, SampleArraysToWrite arrays,
+std::unique_ptr<SampleWriter> open_zarr3_samples(const WriterPlace& place, SampleArraysToWrite arrays,
                                                  std::int64_t samples) {
-  return std::make_unique<ZarrWriter>(path, arrays, samples, 3);
+  return std::make_unique<ZarrWriter>(place, arrays, samples, 3);
 }
 
 }  // namespace superstep::data

@@ -87,6 +87,7 @@ struct Layout {
   bool extendable = false;      // the outermost axis grows as rows are written
   std::int64_t chunk_rows = 0;  // rows of the outermost axis a chunk; 0: contiguous, or chosen by the writer
   int deflate = 0;              // 1 (fast) to 9 (small), with shuffling; 0: not compressed
+  bool at_once = false;         // contiguous, with room for all rows when it is made: place_of()
 };
 
 // Writes a file under a temporary name beside `path`; close() makes it appear, whole, under its own. A
@@ -108,6 +109,10 @@ class Hdf5Writer {
                   std::span<const std::byte> bytes);
   void write(std::string_view name, const Tensor& tensor, const Layout& layout = {});  // create and fill
   void write_strings(std::string_view name, std::span<const std::string> values);      // rank 1, UTF-8
+
+  // Where the elements of a data set that has its room at_once begin in the file, which others may write to
+  // once it is closed; nothing where it has none.
+  std::optional<std::uint64_t> place_of(std::string_view name) const;
 
   // An attribute of a data set or group that exists; "" is the file itself.
   void set_attribute(std::string_view object, std::string_view name, const Attribute& value);

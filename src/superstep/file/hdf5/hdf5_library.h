@@ -64,6 +64,7 @@ SUPERSTEP_LATE(hdf5_library, H5Pget_userblock);
 SUPERSTEP_LATE(hdf5_library, H5Pget_virtual_count);
 SUPERSTEP_LATE(hdf5_library, H5Pget_virtual_dsetname);
 SUPERSTEP_LATE(hdf5_library, H5Pget_virtual_filename);
+SUPERSTEP_LATE(hdf5_library, H5Pset_alloc_time);
 SUPERSTEP_LATE(hdf5_library, H5Pset_chunk);
 SUPERSTEP_LATE(hdf5_library, H5Pset_create_intermediate_group);
 SUPERSTEP_LATE(hdf5_library, H5Pset_deflate);

@@ -73,6 +73,7 @@ Handle timeless_properties() {
 Handle creation_properties(const Column& column, const Layout& layout) {
   Handle properties = timeless_properties();
   H5Pset_fill_time(properties.get(), H5D_FILL_TIME_IFSET);
+  if (layout.at_once) H5Pset_alloc_time(properties.get(), H5D_ALLOC_TIME_EARLY);
   const bool chunked = layout.extendable || layout.chunk_rows > 0 || layout.deflate > 0;
   if (!chunked || column.shape.rank() == 0) return properties;
   std::vector<hsize_t> chunk(column.shape.begin(), column.shape.end());
@@ -144,6 +145,12 @@ void Hdf5Writer::create(std::string_view name, ElementType type, const Shape& sh
   const Handle properties = creation_properties(column, layout);
   column.set = state_->create(name, hdf5::type_of(type).get(), shape, layout.extendable, properties.get());
   state_->columns.insert_or_assign(std::string(name), std::move(column));
+}
+
+std::optional<std::uint64_t> Hdf5Writer::place_of(std::string_view name) const {
+  const Entry entry;
+  const haddr_t place = H5Dget_offset(state_->column(name).set.get());
+  return place == HADDR_UNDEF ? std::nullopt : std::optional<std::uint64_t>(place);
 }
 
 void Hdf5Writer::write_rows(std::string_view name, std::int64_t first, std::int64_t count,

@@ -287,6 +287,10 @@ def prepared(walk: Walk, where: str) -> Path:
         (folder / 'page.txt').write_text('The beam leaves the ring and meets the crystal. The crystal turns.')
         shutil.copy(models / 'bert/model.safetensors', folder)
         shutil.copy(models / 'bert/cased/vocab.txt', folder)
+    if where == 'facility.md' or where.startswith(('place', 'run')):
+        shutil.copytree(walk.source / 'examples/facility', folder / 'examples/facility')
+        for name in ('hedm.toml', 'beamline.toml'):
+            shutil.copy(walk.source / 'examples/facility' / name, folder)
     shutil.copytree(walk.samples['bragg-run'], folder / 'run')
     shutil.copytree(walk.samples['bragg-run'], folder / 'run/braggnn')
     shutil.copy(walk.samples['model.onnx'], folder / 'model.onnx')

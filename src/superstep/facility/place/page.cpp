@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <cctype>
 #include <cmath>
 
 #include "superstep/base/text.h"
@@ -36,20 +37,22 @@ void add_figures(page::Page& page, const Placed& placed) {
   const Problem& problem = placed.problem;
   const Assessed& best = placed.best.front();
   Rows rows;
-  const auto add = [&](const char* name, Wish wish, const Spread& spread) {
+  const auto add = [&](const std::string& name, Wish wish, const Spread& spread) {
     rows.push_back({name, amount_of(problem, wish, spread.value),
                     fmt::format("{} to {}", amount_of(problem, wish, spread.low),
                                 amount_of(problem, wish, spread.high))});
   };
   add("end", Wish::end, best.end);
-  add("latency", Wish::latency, best.latency);
+  add("latency to " +
+          problem.workflow.tasks[static_cast<std::size_t>(task_of_latency(problem.workflow))].name,
+      Wish::latency, best.latency);
   if (!problem.facility.currency.empty()) add("cost", Wish::cost, best.cost);
   add("energy", Wish::energy, best.energy);
   page.heading("What to expect");
   page.paragraph(
       fmt::format("Simulated, with stated and predicted times: the median and the interval that holds 80 % "
                   "of {} draws of all "
-                  "that is uncertain. Its course below is the usual one: times at their values, queues at "
+                  "that is uncertain. The course below is the usual one: times at their values, queues at "
                   "their medians, no "
                   "failure.",
                   best.draws));
@@ -70,7 +73,9 @@ void add_variants(page::Page& page, const Placed& placed) {
   const Problem& problem = placed.problem;
   const Target aim = target_of(problem.workflow, problem.aim);
   page.heading("What binds, and what more would buy");
-  for (const std::string& words : what_binds(problem, placed.best.front())) page.paragraph(words + ".");
+  for (const std::string& words : what_binds(problem, placed.best.front()))
+    page.paragraph(static_cast<char>(std::toupper(static_cast<unsigned char>(words.front()))) +
+                   words.substr(1) + ".");
   Rows rows;
   for (const Variant& one : placed.variants)
     rows.push_back({one.what, amount_of(problem, aim.wish, one.aim), amount_of(problem, Wish::end, one.end),
@@ -127,7 +132,7 @@ void write_page(const Placed& placed, const std::filesystem::path& file) {
   if (!problem.facility.summary.empty()) page.paragraph(problem.facility.summary);
   add_answer(page, placed);
   add_figures(page, placed);
-  page.heading("Its course");
+  page.heading("The usual course");
   page.raw(draw_timeline(problem, placed.best.front()));
   page.paragraph("trace.json has the same for Perfetto (ui.perfetto.dev, Open trace file).");
   add_variants(page, placed);

@@ -26,10 +26,9 @@ constexpr const char* footer =
     "time. docs/facility.md describes both files, and what a command finds in its environment.\n"
     "Examples:\n"
     "  superstep run examples/facility/bragg.toml --on examples/facility/server.toml --out ran/\n"
-    "  superstep run hedm.toml --on beamline.toml --items 20 --speed 60 --out ran/    a rehearsal, all "
-    "emulated\n"
-    "  superstep run hedm.toml --on beamline.toml --out ran/                          again after Ctrl-C: "
-    "goes on";
+    "  superstep run hedm.toml --on beamline.toml --items 20 --speed 600 --out ran/   all emulated: a "
+    "rehearsal\n"
+    "  superstep run hedm.toml --on beamline.toml --items 20 --speed 600 --out ran/   after Ctrl-C: goes on";
 
 void run(const Arguments& arguments) {
   facility::RunSettings settings{

@@ -81,7 +81,7 @@ void declare_place(CLI::App& command) {
   command.add_option("--draws", arguments->draws, "simulations with all that is uncertain drawn at random")
       ->check(CLI::Range(0, 100'000))
       ->capture_default_str();
-  command.add_option("--seed", arguments->seed, "of the draws")->capture_default_str();
+  command.add_option("--seed", arguments->seed, "seed of the draws")->capture_default_str();
   command.add_option("--placements", arguments->most, "simulate at most so many placements in the search")
       ->check(whole_number_from(1, 1'000'000))
       ->capture_default_str();

@@ -58,6 +58,32 @@ TEST(FolderLocks, AFolderThatIsNotThereIsNamed) {
                [&] { const FolderLock lock(folder / "absent"); });
 }
 
+// What a process leaves that is killed at once is nothing yet: whoever comes next may begin there.
+TEST(FolderLocks, AFolderWithALockAndHalfAFileHoldsNothing) {
+  const ScratchFolder folder;
+  EXPECT_TRUE(holds_nothing(folder / "absent"));
+  EXPECT_TRUE(holds_nothing(folder / ""));
+  std::ofstream(folder / "lock") << "process 1 on here\n";
+  std::ofstream(folder / "study.json.partial-7636-1") << "{";
+  EXPECT_TRUE(holds_nothing(folder / ""));
+  std::ofstream(folder / "notes.txt") << "mine";
+  EXPECT_FALSE(holds_nothing(folder / ""));
+}
+
+// A child that has ended and that nobody has waited for keeps its number, and writes nothing more.
+TEST(FolderLocks, WhatAnEndedChildWasWritingIsSwept) {
+  const ScratchFolder folder;
+  const pid_t child = ::fork();
+  if (child == 0) ::_exit(0);
+  siginfo_t state{};
+  ASSERT_EQ(::waitid(P_PID, static_cast<id_t>(child), &state, WEXITED | WNOWAIT), 0);
+  const fs::path left = folder / ("study.json.partial-" + std::to_string(child) + "-1");
+  std::ofstream(left) << "{";
+  { const FolderLock lock(folder / ""); }
+  EXPECT_FALSE(fs::exists(left));
+  ::waitpid(child, nullptr, 0);
+}
+
 // The name in the file is another program's text: whatever stands there is told in one printable line.
 TEST(FolderLocks, ANameIsPrintable) {
   const ScratchFolder folder;

@@ -25,7 +25,7 @@ class Units(unittest.TestCase):
                                   check=True, capture_output=True, text=True).stdout
             units = {}
             for line in made.splitlines():
-                unit, path = line.split()
+                unit, path = line.split("|")
                 units.setdefault(unit, set()).add(pathlib.Path(path).stem)
             text = pathlib.Path(next(iter(units))).read_text() if units else ""
             return list(units.values()), text

@@ -14,7 +14,7 @@ import time
 
 from walk import SOURCE, done, walk
 
-sys.path.insert(0, str(SOURCE / "tests/study"))
+sys.path.insert(0, str(SOURCE / "tests"))
 
 
 def script_of_the_page():
@@ -37,7 +37,7 @@ def told(home, program):
 
 
 def real(home, program):
-    from slurm_array import NEEDED, cluster, where  # the cluster of one computer that another test starts
+    from slurm_cluster import NEEDED, cluster, where
     if missing := [name for name in NEEDED if where(name) is None]:
         return print(f"note: there is no {missing[0]} here: Slurm's environment alone was tried")
     os.environ["PATH"] = f"{pathlib.Path(program).parent}:{os.environ['PATH']}"

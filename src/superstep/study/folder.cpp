@@ -7,6 +7,7 @@
 #include "superstep/base/error.h"
 #include "superstep/base/file.h"
 #include "superstep/base/json.h"
+#include "superstep/base/system/folder_lock.h"
 #include "superstep/record/member.h"
 
 namespace superstep::study {
@@ -22,10 +23,9 @@ void claim_folder(const fs::path& folder, const std::string& name) {
                   "give --out another folder");
     return;
   }
-  for (const auto& entry : fs::directory_iterator(folder))
-    if (entry.path().filename() != "lock")
-      throw Error(ErrorCode::invalid_argument, "holds other things than a study", folder.string(),
-                  "give --out a folder of its own");
+  if (!holds_nothing(folder))
+    throw Error(ErrorCode::invalid_argument, "holds other things than a study", folder.string(),
+                "give --out a folder of its own");
   write_file_atomically(
       file, nlohmann::json{{"schema", "superstep-study-folder/1"}, {"study", name}}.dump() + "\n");
 }

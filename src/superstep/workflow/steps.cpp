@@ -41,8 +41,7 @@ Steps::Steps(fs::path folder, std::string workflow, const Options& options, int 
     : folder_(std::move(folder)), workflow_(std::move(workflow)), count_(count) {
   for (const auto& [name, value] : options.all()) options_[name] = value;
   const bool known = fs::exists(folder_ / state_file);
-  std::error_code ignored;
-  if (!known && fs::exists(folder_) && !fs::is_empty(folder_, ignored))
+  if (!known && !holds_nothing(folder_))
     throw Error(ErrorCode::invalid_argument, "holds something else than a workflow", folder_.string(),
                 "name a folder of its own with --out");
   make_folder(folder_);

@@ -61,6 +61,16 @@ FolderLock::FolderLock(const std::filesystem::path& folder) {
   sweep_partial_files(folder, std::chrono::seconds(0));
 }
 
+bool holds_nothing(const std::filesystem::path& folder) {
+  std::error_code ignored;
+  for (std::filesystem::directory_iterator entry(folder, ignored), end; entry != end;
+       entry.increment(ignored)) {
+    const std::string name = entry->path().filename().string();
+    if (name != "lock" && !is_partial_name(name)) return false;
+  }
+  return true;
+}
+
 bool is_locked(const std::filesystem::path& folder) {
   const int file = ::open((folder / "lock").c_str(), O_RDONLY | O_CLOEXEC);
   if (file < 0) return false;

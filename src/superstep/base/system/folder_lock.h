@@ -19,6 +19,10 @@ class FolderLock {
   int file_ = -1;
 };
 
+// Whether there is nothing in the folder but what a process leaves that was killed as soon as it had its
+// lock: the lock, files half written. Nothing is in a folder that is not there.
+bool holds_nothing(const std::filesystem::path& folder);
+
 // Whether some process has such a lock on the folder now, as far as the file system tells.
 bool is_locked(const std::filesystem::path& folder);
 

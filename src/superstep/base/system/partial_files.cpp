@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "superstep/base/error.h"
+#include "superstep/base/system/regular_file.h"
 
 namespace superstep {
 namespace {
@@ -38,7 +39,22 @@ std::optional<pid_t> writer_of(std::string_view name) {
   return number_code == std::errc() && number_end == last ? std::optional(process) : std::nullopt;
 }
 
-bool is_gone(pid_t process) { return ::kill(process, 0) != 0 && errno == ESRCH; }
+// One that has ended writes nothing more, though its number is kept until somebody asks how it ended.
+bool has_ended(pid_t process) {
+  const fs::path path = fmt::format("/proc/{}/stat", process);
+  std::string line;
+  try {
+    std::ifstream file = open_regular_file(path);
+    std::getline(file, line);
+  } catch (const Error&) {
+    return false;
+  }
+  const std::size_t name = line.rfind(") ");  // the name may hold anything
+  return name != std::string::npos && name + 2 < line.size() &&
+         (line[name + 2] == 'Z' || line[name + 2] == 'X');
+}
+
+bool is_gone(pid_t process) { return (::kill(process, 0) != 0 && errno == ESRCH) || has_ended(process); }
 
 bool untouched_for(const fs::path& path, std::chrono::seconds age) {
   std::error_code code;
@@ -66,6 +82,8 @@ std::string partial_name(const fs::path& target) {
   static std::atomic<unsigned> serial{0};
   return target.string() + fmt::format("{}{}-{}", mark, ::getpid(), serial++);
 }
+
+bool is_partial_name(const std::string& name) { return writer_of(name).has_value(); }
 
 void sweep_partial_files(const fs::path& folder, std::chrono::seconds untouched) {
   std::error_code ignored;

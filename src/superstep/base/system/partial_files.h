@@ -12,6 +12,9 @@ namespace superstep {
 // what is renamed to its name would take its place (/dev/null is then a file for everybody).
 std::string partial_name(const std::filesystem::path& target);
 
+// Whether a file of this name is one.
+bool is_partial_name(const std::string& name);
+
 // Those in `folder` whose process is gone from this host, and that nobody has touched for `untouched`: hosts
 // that share the folder have numbers of their own for their processes.
 void sweep_partial_files(const std::filesystem::path& folder,

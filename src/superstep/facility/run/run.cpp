@@ -49,7 +49,7 @@ Json kept_of(const RunSettings& settings) {
 // (invalid_argument) where the folder holds another run, or other things.
 std::vector<std::string> kept_places(const RunSettings& settings) {
   const fs::path file = settings.out / kept_name;
-  if (!fs::exists(settings.out) || (!fs::exists(file) && fs::is_empty(settings.out))) return {};
+  if (!fs::exists(file) && holds_nothing(settings.out)) return {};
   if (!fs::exists(file))
     throw Error(ErrorCode::invalid_argument, "has other things in it, and no run", settings.out.string(),
                 "a folder of its own for each run");

@@ -71,6 +71,7 @@ Shop::Shop(fs::path folder, const Plan& plan, double speed)
   for (const Source& source : workflow.sources) files_.push_back(files_of(source, at));
   next_number_.assign(workflow.tasks.size(), 0);
   done_.resize(workflow.tasks.size());
+  taken_.resize(workflow.tasks.size());
   for (const Task& task : workflow.tasks) make_folder(folder_ / "work" / task.name);
   for (const Source& source : workflow.sources) make_folder(folder_ / "work" / source.name);
   for (std::size_t t = 0; t < workflow.tasks.size(); ++t) read_firings(t);
@@ -97,31 +98,45 @@ void Shop::read_firings(std::size_t t) {
   for (const auto& entry : fs::directory_iterator(folder_ / "work" / task_at(t).name))
     folders.push_back(entry.path());
   std::ranges::sort(folders);
+  std::vector<FiringRecord> others;
   for (const fs::path& folder : folders) {
     const std::size_t number = std::stoul("0" + folder.filename().string());
     next_number_[t] = std::max(next_number_[t], number + 1);
-    if (auto record = read_firing(folder)) take_over(t, number, std::move(*record));
+    auto record = read_firing(folder);
+    if (!record) continue;
+    record->task = t;
+    record->number = number;
+    if (record->ended)
+      take_over(std::move(*record));
+    else
+      others.push_back(std::move(*record));
+  }
+  // Commands outlive a call that is killed. What one of them ends with counts unless a call since has done
+  // the same work: an item that another firing has taken is not taken twice.
+  for (FiringRecord& record : others) {
+    const fs::path folder = firing_folder(folder_, task_at(t).name, record.number);
+    const bool again = std::ranges::any_of(record.taken, [&](const auto& one) {
+      return !one.first.used && taken_[t].contains({one.first.door, one.second});
+    });
+    if (again) continue;
+    if (!record.emulated && status_of(folder) == 0) {
+      record.ended = record.begun;
+      record.course = {.born = record.begun};
+      write_done(folder, *record.ended, record.course);
+      take_over(std::move(record));
+    } else if (!record.job.empty()) {
+      unfinished_jobs_.push_back(std::move(record));
+    }
   }
 }
 
-// One of a call before this one: done, or done by now though that call did not live to see it, or a job that
-// Slurm still has. What was cut off otherwise is done again, in a folder of its own.
-void Shop::take_over(std::size_t t, std::size_t number, FiringRecord record) {
-  record.task = t;
-  record.number = number;
-  const fs::path folder = firing_folder(folder_, task_at(t).name, number);
-  if (!record.ended && !record.emulated && status_of(folder) == 0) {
-    record.ended = record.begun;
-    record.course = {.born = record.begun};
-    write_done(folder, *record.ended, record.course);
-  }
-  if (record.ended) {
-    offset_ = std::max(offset_, *record.ended);
-    ++went_on_;
-    done_[t].push_back(std::move(record));
-  } else if (!record.job.empty()) {
-    unfinished_jobs_.push_back(std::move(record));
-  }
+// A firing of a call before this one that is done.
+void Shop::take_over(FiringRecord record) {
+  offset_ = std::max(offset_, *record.ended);
+  ++went_on_;
+  for (const auto& [how, item] : record.taken)
+    if (!how.used) taken_[record.task].insert({how.door, item});
+  done_[record.task].push_back(std::move(record));
 }
 
 Restored Shop::restore() {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -38,7 +39,7 @@ class Shop final : public World {
   std::filesystem::path path_of(const ItemName& item) const;
   ItemId register_item(const ItemName& item);
   void read_firings(std::size_t t);
-  void take_over(std::size_t t, std::size_t number, FiringRecord record);
+  void take_over(FiringRecord record);
   void start(std::uint32_t firing, Open& open);
   bool attach(std::uint32_t firing, Open& open);
   ScriptVariables variables_of(const Open& open) const;
@@ -51,8 +52,9 @@ class Shop final : public World {
   std::vector<std::vector<std::filesystem::path>> files_;  // of sources that have files
   std::vector<ItemName> items_;
   std::map<ItemName, ItemId> ids_;
-  std::vector<std::size_t> next_number_;         // of each task's folders
-  std::vector<std::vector<FiringRecord>> done_;  // of each task, of calls before this one
+  std::vector<std::size_t> next_number_;                           // of each task's folders
+  std::vector<std::vector<FiringRecord>> done_;                    // of each task, of calls before this one
+  std::vector<std::set<std::pair<std::size_t, ItemName>>> taken_;  // by them, at each of the task's inputs
   std::vector<FiringRecord> unfinished_jobs_;
   std::map<std::uint32_t, Open> open_;
   Commands commands_;

@@ -185,7 +185,7 @@ def headers_without_purpose(house):
 one_reader = {  # what reads texts of strangers, and the one place that does, with a limit of depth
     r"\b(?i:(?:ordered_)?json)::parse\(|\bjson::from_(?:cbor|msgpack|ubjson|bson|bjdata)\(|\bjson::accept\(": "base/json.cpp",
     r"\bsax_parse\(": "edge/protocol/request_json.cpp",
-    r"\btoml::parse(?:_file)?\(": "machine/parse_toml.cpp"}
+    r"\btoml::parse(?:_file)?\(": "machine/toml/parse_toml.cpp"}
 
 
 # What opens a file to read it: a pipe, a device or a socket in its place is refused in one place, before anything waits for it.

@@ -6,7 +6,7 @@
 
 #include "superstep/facility/facility.h"
 #include "superstep/facility/quantities.h"
-#include "superstep/machine/toml_keys.h"
+#include "superstep/machine/toml/toml_keys.h"
 
 namespace superstep::facility {
 

@@ -6,7 +6,7 @@
 #include <array>
 
 #include "superstep/machine/built_in.h"
-#include "superstep/machine/parse_toml.h"
+#include "superstep/machine/toml/parse_toml.h"
 
 namespace superstep::machine {
 namespace {

@@ -8,7 +8,7 @@
 #include "superstep/base/error.h"
 #include "superstep/base/file.h"
 #include "superstep/base/text.h"
-#include "superstep/machine/toml_keys.h"
+#include "superstep/machine/toml/toml_keys.h"
 #include "superstep/run/model.h"
 #include "superstep/run/train/until.h"
 #include "superstep/study/built_in.h"

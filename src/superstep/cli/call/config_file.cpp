@@ -9,8 +9,8 @@
 #include "superstep/base/error.h"
 #include "superstep/base/file.h"
 #include "superstep/base/text.h"
-#include "superstep/machine/parse_toml.h"
-#include "superstep/machine/toml_text.h"
+#include "superstep/machine/toml/parse_toml.h"
+#include "superstep/machine/toml/toml_text.h"
 
 namespace superstep::cli {
 namespace {

@@ -7,14 +7,15 @@
 #include "superstep/base/file.h"
 #include "superstep/base/progress.h"
 #include "superstep/cli/command.h"
+#include "superstep/cli/facility/files.h"
 #include "superstep/cli/shared/outcome.h"
 
 namespace superstep::cli {
 namespace {
 
 struct Arguments {
-  std::string workflow, facility, aim, out;
-  std::vector<std::string> fixed;
+  FacilityFiles files;
+  std::string aim, out;
   int draws = 100, shown = 3;
   std::int64_t most = 2'000;
   std::uint64_t seed = 1;
@@ -30,8 +31,9 @@ constexpr const char* footer =
 
 void place(const Arguments& arguments, const CLI::App& command) {
   if (!arguments.out.empty()) require_writable_folder(arguments.out);
-  facility::PlaceSettings settings{
-      .workflow = arguments.workflow, .facility = arguments.facility, .fixed = arguments.fixed};
+  facility::PlaceSettings settings{.workflow = arguments.files.workflow,
+                                   .facility = arguments.files.facility,
+                                   .fixed = arguments.files.fixed};
   settings.aim_said = command.count("--for") > 0;
   if (settings.aim_said) settings.aim = facility::aim_from_name(arguments.aim);
   settings.assess = {.draws = arguments.draws, .seed = arguments.seed, .threads = thread_count()};
@@ -56,28 +58,19 @@ void place(const Arguments& arguments, const CLI::App& command) {
   write_result(std::move(result));
   if (!placed.meets_targets())
     throw Error(ErrorCode::invalid_argument, "no placement that was found meets every target",
-                arguments.workflow, "the tables above say by how much, and what would help");
+                arguments.files.workflow, "the tables above say by how much, and what would help");
 }
 
 }  // namespace
 
 void declare_place(CLI::App& command) {
   const auto arguments = std::make_shared<Arguments>();
-  command.add_option("workflow", arguments->workflow, "the workflow: sources, tasks, targets (a TOML file)")
-      ->required();
-  command
-      .add_option("--on", arguments->facility,
-                  "the facility: sites, links, partitions of machines (a TOML file)")
-      ->type_name("FILE")
-      ->required();
+  add_facility_files(command, arguments->files);
   command
       .add_option(
           "--for", arguments->aim,
           "what to choose by, once targets are met: end, latency, cost, energy (default: the first target)")
       ->type_name("WHAT");
-  command.add_option("--fix", arguments->fixed, "TASK=PARTITION: this task goes there; may be repeated")
-      ->type_name("TASK=PARTITION")
-      ->allow_extra_args(false);
   command.add_option("--draws", arguments->draws, "simulations with all that is uncertain drawn at random")
       ->check(CLI::Range(0, 100'000))
       ->capture_default_str();

@@ -8,14 +8,15 @@
 #include "superstep/base/progress.h"
 #include "superstep/base/system/interrupt.h"
 #include "superstep/cli/command.h"
+#include "superstep/cli/facility/files.h"
 #include "superstep/cli/shared/outcome.h"
 
 namespace superstep::cli {
 namespace {
 
 struct Arguments {
-  std::string workflow, facility, out;
-  std::vector<std::string> fixed;
+  FacilityFiles files;
+  std::string out;
   std::int64_t items = 0;
   double speed = 1;
 };
@@ -33,9 +34,9 @@ constexpr const char* footer =
 void run(const Arguments& arguments) {
   facility::RunSettings settings{
       .out = arguments.out, .speed = arguments.speed, .most_items = arguments.items};
-  settings.place.workflow = arguments.workflow;
-  settings.place.facility = arguments.facility;
-  settings.place.fixed = arguments.fixed;
+  settings.place.workflow = arguments.files.workflow;
+  settings.place.facility = arguments.files.facility;
+  settings.place.fixed = arguments.files.fixed;
   settings.place.assess.threads = settings.place.timing.threads = thread_count();
   const StopNote note("go on with the same command: what is done is not done again");
   Progress progress = Progress::phase("running");
@@ -55,19 +56,10 @@ void run(const Arguments& arguments) {
 
 void declare_run(CLI::App& command) {
   const auto arguments = std::make_shared<Arguments>();
-  command.add_option("workflow", arguments->workflow, "the workflow: sources, tasks, targets (a TOML file)")
-      ->required();
-  command
-      .add_option("--on", arguments->facility,
-                  "the facility: sites, links, partitions of machines (a TOML file)")
-      ->type_name("FILE")
-      ->required();
+  add_facility_files(command, arguments->files);
   command.add_option("--out", arguments->out, "the run's folder; one that was stopped goes on there")
       ->type_name("DIR")
       ->required();
-  command.add_option("--fix", arguments->fixed, "TASK=PARTITION: this task goes there; may be repeated")
-      ->type_name("TASK=PARTITION")
-      ->allow_extra_args(false);
   command.add_option("--items", arguments->items, "the first items of each source alone")
       ->check(whole_number_from(1, 100'000))
       ->type_name("N");

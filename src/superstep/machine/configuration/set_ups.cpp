@@ -8,9 +8,9 @@
 #include "superstep/base/error.h"
 #include "superstep/base/text.h"
 #include "superstep/machine/built_in.h"
-#include "superstep/machine/parse_toml.h"
 #include "superstep/machine/precision.h"
-#include "superstep/machine/toml_text.h"
+#include "superstep/machine/toml/parse_toml.h"
+#include "superstep/machine/toml/toml_text.h"
 
 namespace superstep::machine {
 namespace {

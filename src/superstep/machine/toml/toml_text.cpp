@@ -1,4 +1,4 @@
-#include "superstep/machine/toml_text.h"
+#include "superstep/machine/toml/toml_text.h"
 
 #include <fmt/format.h>
 

@@ -1,5 +1,5 @@
 // superstep list: what there is.
-#include "superstep/cli/list.h"
+#include "superstep/cli/about/list.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "superstep/machine/parse_toml.h"
+#include "superstep/machine/toml/parse_toml.h"
 
 #include <fmt/format.h>
 

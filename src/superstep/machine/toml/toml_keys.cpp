@@ -1,4 +1,4 @@
-#include "superstep/machine/toml_keys.h"
+#include "superstep/machine/toml/toml_keys.h"
 
 #include <fmt/format.h>
 
@@ -6,8 +6,8 @@
 
 #include "superstep/base/error.h"
 #include "superstep/base/text.h"
-#include "superstep/machine/parse_toml.h"
-#include "superstep/machine/toml_text.h"
+#include "superstep/machine/toml/parse_toml.h"
+#include "superstep/machine/toml/toml_text.h"
 
 namespace superstep::machine {
 namespace {

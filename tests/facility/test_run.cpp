@@ -116,6 +116,24 @@ TEST_F(WorkflowRuns, TryAgainAsOftenAsTheTaskSays) {
   EXPECT_EQ(read_text_file(folder_ / "count").size(), 9 * 5u);  // numbers 0 to 8: the first five fail
 }
 
+// A command that outlived its killed run and ended when another had done its work.
+TEST_F(WorkflowRuns, TakeNoItemTwiceFromACommandThatEndedLate) {
+  write("workflow.toml", upper_and_all);
+  run(settings());
+  const fs::path first = folder_ / "ran/work/upper/00000", late = folder_ / "ran/work/upper/00009";
+  fs::copy(first, late);
+  fs::remove(late / "done.json");
+  const Ran again = run(settings());
+  EXPECT_EQ(again.went_on, 5u);
+  EXPECT_FALSE(fs::exists(late / "done.json"));
+  EXPECT_FALSE(fs::exists(folder_ / "ran/work/all/00001"));
+  // Where nobody else has done it, it counts.
+  fs::remove_all(first);
+  fs::remove_all(folder_ / "ran/work/all/00000");
+  EXPECT_EQ(run(settings()).went_on, 4u);
+  EXPECT_EQ(item("all", 0).size(), 4 * 6u);
+}
+
 TEST_F(WorkflowRuns, RefuseAnItemThatIsNotThere) {
   std::string text = upper_and_all;
   text.replace(text.find(" > $OUT"), 7, " > /dev/null");

@@ -58,8 +58,10 @@ std::vector<std::string> kept_places(const RunSettings& settings) {
     throw Error(ErrorCode::bad_file, "is no record of a run", file.string());
   for (const auto& [key, value] : now.items())
     if (kept.value(key, Json()) != value)
-      throw Error(ErrorCode::invalid_argument, fmt::format("holds a run of another {}", key),
-                  settings.out.string(), "another --out, or the files and options as they were");
+      throw Error(
+          ErrorCode::invalid_argument,
+          fmt::format("holds a run {}", key == "workflow" ? "of another workflow" : "with another --" + key),
+          settings.out.string(), "another --out, or the files and options as they were");
   const auto places = kept["places"].get<std::vector<std::string>>();
   for (const std::string& word : settings.place.fixed)
     if (std::ranges::find(places, word) == places.end())
